@@ -1,0 +1,50 @@
+// The faults this node still owes an undo for, one file each. Owned by the agent (or by triodrill-undo, never both: the
+// directory is locked), used on one thread.
+// A record on disk is a promise to revert: there before the effect, gone only once the effect was seen gone. A crash
+// leaves either no record and no effect, or a record; replay settles the rest.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "triodrill/injector.h"
+#include "triodrill/status.h"
+#include "triodrill/v1/undo.pb.h"
+
+namespace triodrill {
+
+class UndoJournal {
+ public:
+  // Takes the lock on `directory` (made with mode 0700 if missing). Fails if somebody else holds it.
+  static Result<std::unique_ptr<UndoJournal>> Open(const std::string& directory);
+  virtual ~UndoJournal() = default;
+
+  // Durable when it returns ok: written aside, fsync, rename, fsync of the directory. Refuses a second open record for
+  // the same resource. After an error of fsync nothing more is recorded until the journal is opened anew.
+  virtual Status Record(const v1::UndoRecord& record) = 0;
+
+  // Unlinks and fsyncs the directory. Call it only once Inspect has said absent.
+  virtual Status Discharge(const std::string& shot) = 0;
+
+  // Every file of the directory, also those that cannot be read.
+  struct Entry {
+    std::string file;
+    Result<v1::UndoRecord> record;
+  };
+  virtual std::vector<Entry> List() const = 0;
+};
+
+// What became of one record in a replay.
+struct ReplayOutcome {
+  std::string file;
+  v1::UndoRecord record;  // empty if it could not be read
+  bool confirmed = false;
+  bool foreign = false;
+  std::string problem;  // "" if confirmed
+};
+
+// Reverts, inspects and discharges every record; never stops at the first failure.
+std::vector<ReplayOutcome> Replay(UndoJournal& journal);
+
+}  // namespace triodrill
