@@ -26,7 +26,7 @@ inline std::optional<Slot> ParseSlot(std::string_view text) {
   const size_t slash = text.rfind('/');
   int index = 0;
   if (slash == std::string_view::npos || slash == 0) return std::nullopt;
-  if (!absl::SimpleAtoi(text.substr(slash + 1), &index) || index < 0) return std::nullopt;
+  if (!absl::SimpleAtoi(std::string(text.substr(slash + 1)), &index) || index < 0) return std::nullopt;
   return Slot{std::string(text.substr(0, slash)), index};
 }
 

@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 
 namespace triodrill {
 
@@ -20,9 +19,10 @@ inline Status Ok() { return absl::OkStatus(); }
 
 // The status of a failed system call: "open /x/y: No such file or directory". Keeps the error's class, so that a caller
 // can tell "gone" from "forbidden". Reads errno; call it first.
+// Plain std::string inside: the distribution's abseil has a string_view of its own, which takes no std::string_view.
 inline Status ErrnoStatus(std::string_view operation, std::string_view object) {
   const int error = errno;
-  return absl::ErrnoToStatus(error, absl::StrCat(operation, " ", object));
+  return absl::ErrnoToStatus(error, std::string(operation) + " " + std::string(object));
 }
 
 }  // namespace triodrill
