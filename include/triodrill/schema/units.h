@@ -18,9 +18,9 @@ Result<Nanos> ParseDuration(std::string_view text);
 std::string FormatDuration(Nanos duration);
 std::string FormatDuration(const google::protobuf::Duration& duration);
 
-Result<double> ParsePercent(std::string_view text);       // "20%" -> 20
-Result<double> ParseRatio(std::string_view text);         // "0.95" or "95%" -> 0.95
-Result<int64_t> ParseBytes(std::string_view text);        // "64MiB", "10kB", "512B"
+Result<double> ParsePercent(std::string_view text);         // "20%" -> 20
+Result<double> ParseRatio(std::string_view text);           // "0.95" or "95%" -> 0.95
+Result<int64_t> ParseBytes(std::string_view text);          // "64MiB", "10kB", "512B"
 Result<int64_t> ParseBitsPerSecond(std::string_view text);  // "10Mbit/s"
 
 // A decimal number, finite; no hexadecimal, no separators, no blanks.
