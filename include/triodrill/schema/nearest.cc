@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "triodrill/text.h"
 
 namespace triodrill {
 namespace {
@@ -32,7 +32,7 @@ int EditDistance(std::string_view a, std::string_view b) {
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kLongestWord) return "";
-  const std::string lower = absl::AsciiStrToLower(word);
+  const std::string lower = absl::AsciiStrToLower(View(word));
   int best = static_cast<int>(std::max<size_t>(1, word.size() / 3)) + 1;
   std::string nearest;
   for (const std::string& candidate : candidates) {
@@ -47,8 +47,8 @@ std::string Nearest(std::string_view word, const std::vector<std::string>& candi
 
 std::string SuggestFrom(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string nearest = Nearest(word, candidates);
-  const std::string known = absl::StrCat("known: ", absl::StrJoin(candidates, ", "));
-  return nearest.empty() ? known : absl::StrCat("did you mean `", nearest, "`? ", known);
+  const std::string known = Cat("known: ", absl::StrJoin(candidates, ", "));
+  return nearest.empty() ? known : Cat("did you mean `", nearest, "`? ", known);
 }
 
 }  // namespace triodrill

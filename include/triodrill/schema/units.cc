@@ -7,8 +7,7 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "triodrill/text.h"
 
 namespace triodrill {
 namespace {
@@ -38,7 +37,12 @@ constexpr std::array<Unit, 9> kBytes = {{{"B", 1},
 constexpr std::array<Unit, 5> kRates = {
     {{"bit/s", 1}, {"kbit/s", 1'000}, {"Mbit/s", 1'000'000}, {"Gbit/s", 1'000'000'000}, {"Tbit/s", 1'000'000'000'000}}};
 
-Status Bad(std::string_view what) { return absl::InvalidArgumentError(what); }
+std::string_view WithoutLeadingBlanks(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  return text;
+}
+
+Status Bad(std::string_view what) { return absl::InvalidArgumentError(View(what)); }
 
 // What a family of units is called in messages.
 struct Family {
@@ -55,7 +59,7 @@ constexpr Family kRateFamily = {"a rate", "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s
 
 // digits[.digits] times `factor`, exactly; nullopt if it is not a whole number or too large.
 std::optional<int64_t> Scale(std::string_view whole, std::string_view fraction, int64_t factor) {
-  while (absl::EndsWith(fraction, "0")) fraction.remove_suffix(1);
+  while (fraction.ends_with("0")) fraction.remove_suffix(1);
   if (fraction.size() > 18) return std::nullopt;
   __extension__ using Wide = __int128;
   constexpr Wide kMost = std::numeric_limits<int64_t>::max();
@@ -83,7 +87,7 @@ Result<int64_t> ParseWithUnit(std::string_view text, const std::array<Unit, N>& 
     while (to < text.size() && absl::ascii_isdigit(static_cast<unsigned char>(text[to]))) ++to;
     return to;
   };
-  if (absl::StartsWith(text, "-")) return Bad(absl::StrCat(family.noun, " cannot be negative"));
+  if (text.starts_with("-")) return Bad(Cat(family.noun, " cannot be negative"));
   const size_t whole_end = digits_from(0);
   size_t number_end = whole_end;
   std::string_view fraction;
@@ -93,20 +97,19 @@ Result<int64_t> ParseWithUnit(std::string_view text, const std::array<Unit, N>& 
   }
   const bool has_number = whole_end > 0 && (number_end == whole_end || !fraction.empty());
   if (!has_number) {
-    return Bad(absl::StrCat("not ", family.noun, ": a number and a unit, like ", family.example));
+    return Bad(Cat("not ", family.noun, ": a number and a unit, like ", family.example));
   }
   const std::string_view name = text.substr(number_end);
   if (name.empty()) {
-    return Bad(
-        absl::StrCat(family.noun, " without a unit; write ", text, family.usual, " or another of ", family.units));
+    return Bad(Cat(family.noun, " without a unit; write ", text, family.usual, " or another of ", family.units));
   }
   for (const Unit& unit : units) {
     if (unit.name != name) continue;
     const auto scaled = Scale(text.substr(0, whole_end), fraction, unit.factor);
-    if (!scaled) return Bad(absl::StrCat(family.noun, " too large, or finer than ", family.finest));
+    if (!scaled) return Bad(Cat(family.noun, " too large, or finer than ", family.finest));
     return *scaled;
   }
-  return Bad(absl::StrCat("no such unit `", name, "` for ", family.noun, ": ", family.units));
+  return Bad(Cat("no such unit `", name, "` for ", family.noun, ": ", family.units));
 }
 
 }  // namespace
@@ -120,9 +123,9 @@ std::string FormatDuration(Nanos duration) {
   const int64_t nanos = duration.count();
   if (nanos == 0) return "0s";
   for (size_t i = kDurations.size(); i-- > 1;) {
-    if (nanos % kDurations[i].factor == 0) return absl::StrCat(nanos / kDurations[i].factor, kDurations[i].name);
+    if (nanos % kDurations[i].factor == 0) return Cat(nanos / kDurations[i].factor, kDurations[i].name);
   }
-  return absl::StrCat(nanos, "ns");
+  return Cat(nanos, "ns");
 }
 
 std::string FormatDuration(const google::protobuf::Duration& duration) { return FormatDuration(ToNanos(duration)); }
@@ -131,9 +134,11 @@ Result<int64_t> ParseBytes(std::string_view text) { return ParseWithUnit(text, k
 Result<int64_t> ParseBitsPerSecond(std::string_view text) { return ParseWithUnit(text, kRates, kRateFamily); }
 
 Result<double> ParseNumber(std::string_view text) {
-  const std::string_view shape = absl::StripPrefix(absl::StripPrefix(text, "-"), "+");
   double value = 0;
-  const std::string_view digits = absl::StripPrefix(text, "+");
+  std::string_view digits = text;
+  if (digits.starts_with("+")) digits.remove_prefix(1);
+  std::string_view shape = digits;
+  if (shape.starts_with("-") && text.front() != '+') shape.remove_prefix(1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range) return Bad("too large or too small for a number");
   const bool starts_with_digit = !shape.empty() && absl::ascii_isdigit(static_cast<unsigned char>(shape.front()));
@@ -144,8 +149,8 @@ Result<double> ParseNumber(std::string_view text) {
 }
 
 Result<double> ParsePercent(std::string_view text) {
-  if (!absl::EndsWith(text, "%")) {
-    if (ParseNumber(text).ok()) return Bad(absl::StrCat("a percentage without its sign; write ", text, "%"));
+  if (!text.ends_with("%")) {
+    if (ParseNumber(text).ok()) return Bad(Cat("a percentage without its sign; write ", text, "%"));
     return Bad("not a percentage: a number and %, like 20%");
   }
   const auto value = ParseNumber(text.substr(0, text.size() - 1));
@@ -154,7 +159,7 @@ Result<double> ParsePercent(std::string_view text) {
 }
 
 Result<double> ParseRatio(std::string_view text) {
-  if (absl::EndsWith(text, "%")) {
+  if (text.ends_with("%")) {
     TRIODRILL_ASSIGN_OR_RETURN(const double percent, ParsePercent(text));
     return percent / 100;
   }
@@ -186,8 +191,8 @@ Result<Comparison> ParseComparison(std::string_view text) {
       {"<", Comparison::Operator::kLess},
   };
   for (const auto& [spelling, op] : kOperators) {
-    if (!absl::StartsWith(text, spelling)) continue;
-    const auto value = ParseNumber(absl::StripLeadingAsciiWhitespace(text.substr(spelling.size())));
+    if (!text.starts_with(spelling)) continue;
+    const auto value = ParseNumber(WithoutLeadingBlanks(text.substr(spelling.size())));
     if (!value.ok()) break;
     return Comparison{op, *value};
   }
