@@ -1,0 +1,19 @@
+// Whole files, written so that a crash leaves the old one or the new one. The reports' only way to the disk.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "triodrill/status.h"
+
+namespace triodrill {
+
+Result<std::string> ReadWholeFile(const std::string& path);
+
+// Writes PATH.tmp, syncs it, renames it over PATH, syncs the directory.
+Status WriteWholeFile(const std::string& path, std::string_view bytes);
+
+// SHA-256 in lower-case hex.
+std::string Sha256Hex(std::string_view bytes);
+
+}  // namespace triodrill
