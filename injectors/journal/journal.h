@@ -14,20 +14,28 @@
 
 namespace triodrill {
 
+struct FileCalls;
+
 class UndoJournal {
  public:
-  // Takes the lock on `directory` (made with mode 0700 if missing). Fails if somebody else holds it.
+  // Takes the lock on `directory` (made with mode 0700 if missing; its parent must exist). Fails with Unavailable if
+  // somebody else holds it. `calls` is for tests.
   static Result<std::unique_ptr<UndoJournal>> Open(const std::string& directory);
+  static Result<std::unique_ptr<UndoJournal>> Open(const std::string& directory, const FileCalls& calls);
+  // The same, waiting for whoever holds the lock. For the guardian: the holder is an agent that is about to be gone.
+  static Result<std::unique_ptr<UndoJournal>> OpenWaiting(const std::string& directory);
   virtual ~UndoJournal() = default;
 
   // Durable when it returns ok: written aside, fsync, rename, fsync of the directory. Refuses a second open record for
-  // the same resource. After an error of fsync nothing more is recorded until the journal is opened anew.
+  // the same resource or shot, and everything while a record of the directory cannot be read. After an error of fsync
+  // nothing more is recorded until the journal is opened anew. After any error: do not Apply.
   virtual Status Record(const v1::UndoRecord& record) = 0;
 
-  // Unlinks and fsyncs the directory. Call it only once Inspect has said absent.
+  // Unlinks and fsyncs the directory. Call it only once nothing is owed (settle.h). NotFound if there is no such
+  // record.
   virtual Status Discharge(const std::string& shot) = 0;
 
-  // Every file of the directory, also those that cannot be read.
+  // Every record of the directory, also those that cannot be read (torn, altered, of another format), by file name.
   struct Entry {
     std::string file;
     Result<v1::UndoRecord> record;
@@ -35,16 +43,21 @@ class UndoJournal {
   virtual std::vector<Entry> List() const = 0;
 };
 
+// The records of a directory without its lock: for looking while an agent runs. Some may be gone by the time you look.
+Result<std::vector<UndoJournal::Entry>> ReadJournal(const std::string& directory);
+
 // What became of one record in a replay.
 struct ReplayOutcome {
   std::string file;
   v1::UndoRecord record;  // empty if it could not be read
   bool confirmed = false;
   bool foreign = false;
-  std::string problem;  // "" if confirmed
+  std::string evidence;  // what was seen at last
+  std::string problem;   // "" if confirmed
 };
 
-// Reverts, inspects and discharges every record; never stops at the first failure.
+// Reverts, inspects and discharges every record; never stops at the first failure. In injectors/journal/replay.cc
+// (triodrill::replay), for it knows the catalogue.
 std::vector<ReplayOutcome> Replay(UndoJournal& journal);
 
 }  // namespace triodrill

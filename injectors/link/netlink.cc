@@ -18,7 +18,7 @@ namespace triodrill {
 namespace {
 
 Status NetlinkStatus(int error, std::string_view operation, std::string_view object) {
-  const std::string text = absl::StrCat(operation, " ", object, ": ", nl_geterror(error));
+  const std::string text = Cat(operation, " ", object, ": ", nl_geterror(error));
   switch (error < 0 ? -error : error) {
     case NLE_EXIST:
       return absl::AlreadyExistsError(text);
@@ -27,7 +27,7 @@ Status NetlinkStatus(int error, std::string_view operation, std::string_view obj
       return absl::NotFoundError(text);
     case NLE_PERM:
     case NLE_NOACCESS:
-      return absl::PermissionDeniedError(absl::StrCat(text, "; CAP_NET_ADMIN is needed in this network namespace"));
+      return absl::PermissionDeniedError(Cat(text, "; CAP_NET_ADMIN is needed in this network namespace"));
     case NLE_INVAL:
       return absl::InvalidArgumentError(text);
     case NLE_DUMP_INTR:
@@ -50,7 +50,7 @@ struct FreeCallbacks {
 std::string MacText(nlattr* attribute) {
   const auto* bytes = static_cast<const unsigned char*>(nla_data(attribute));
   std::vector<std::string> parts;
-  for (int i = 0; i < nla_len(attribute); ++i) parts.push_back(absl::StrCat(absl::Hex(bytes[i], absl::kZeroPad2)));
+  for (int i = 0; i < nla_len(attribute); ++i) parts.push_back(Cat(absl::Hex(bytes[i], absl::kZeroPad2)));
   return absl::StrJoin(parts, ":");
 }
 
@@ -110,12 +110,12 @@ Status RouteSocket::Dump(int request, int family, const std::function<void(nlmsg
   rtgenmsg body{};
   body.rtgen_family = static_cast<unsigned char>(family);
   const int sent = nl_send_simple(socket_.get(), request, NLM_F_DUMP, &body, sizeof(body));
-  if (sent < 0) return NetlinkStatus(sent, "ask the kernel for", absl::StrCat("dump ", request));
+  if (sent < 0) return NetlinkStatus(sent, "ask the kernel for", Cat("dump ", request));
   const std::unique_ptr<nl_cb, FreeCallbacks> callbacks(nl_cb_alloc(NL_CB_DEFAULT));
   if (!callbacks) return absl::ResourceExhaustedError("read a dump of the kernel: out of memory");
   nl_cb_set(callbacks.get(), NL_CB_VALID, NL_CB_CUSTOM, &SeeOne, const_cast<std::function<void(nlmsghdr*)>*>(&see));
   const int error = nl_recvmsgs(socket_.get(), callbacks.get());
-  return error < 0 ? NetlinkStatus(error, "read from the kernel", absl::StrCat("dump ", request)) : Ok();
+  return error < 0 ? NetlinkStatus(error, "read from the kernel", Cat("dump ", request)) : Ok();
 }
 
 Result<std::vector<LinkState>> RouteSocket::Links() {
@@ -139,19 +139,19 @@ Result<LinkState> RouteSocket::Link(int ifindex) {
   for (const LinkState& link : links) {
     if (link.identity.ifindex() == ifindex) return link;
   }
-  return absl::NotFoundError(absl::StrCat("look at interface ", ifindex, ": there is none in this network namespace"));
+  return absl::NotFoundError(Cat("look at interface ", ifindex, ": there is none in this network namespace"));
 }
 
 Status RouteSocket::SetUp(int ifindex, bool up) {
   const std::string_view operation = up ? "set up" : "set down";
-  const std::string object = absl::StrCat("interface ", ifindex);
+  const std::string object = Cat("interface ", ifindex);
   const Message message(nlmsg_alloc_simple(RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK));
   ifinfomsg body{};
   body.ifi_index = ifindex;
   body.ifi_change = IFF_UP;
   body.ifi_flags = up ? IFF_UP : 0;
   if (!message || nlmsg_append(message.get(), &body, sizeof(body), NLMSG_ALIGNTO) < 0) {
-    return absl::ResourceExhaustedError(absl::StrCat(operation, " ", object, ": out of memory"));
+    return absl::ResourceExhaustedError(Cat(operation, " ", object, ": out of memory"));
   }
   const int sent = nl_send_auto(socket_.get(), message.get());
   if (sent < 0) return NetlinkStatus(sent, operation, object);
@@ -163,7 +163,7 @@ Status RouteSocket::AddAgain(int type, std::string_view payload, std::string_vie
   const Message message(nlmsg_alloc_simple(type, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL));
   std::string body(payload);
   if (!message || nlmsg_append(message.get(), body.data(), body.size(), NLMSG_ALIGNTO) < 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("add ", what, ": out of memory"));
+    return absl::ResourceExhaustedError(Cat("add ", what, ": out of memory"));
   }
   const int sent = nl_send_auto(socket_.get(), message.get());
   if (sent < 0) return NetlinkStatus(sent, "add", what);
@@ -235,11 +235,11 @@ Result<v1::LinkIdentity> IdentifyLink(std::string_view name) {
   for (const LinkState& link : links) {
     if (link.identity.name() == name) return link.identity;
   }
-  return absl::NotFoundError(absl::StrCat("identify interface ", name, ": there is none in this network namespace"));
+  return absl::NotFoundError(Cat("identify interface ", name, ": there is none in this network namespace"));
 }
 
 std::string Describe(const v1::LinkIdentity& identity) {
-  return absl::StrCat(identity.name(), " (index ", identity.ifindex(), ", ", identity.mac(), ")");
+  return Cat(identity.name(), " (index ", identity.ifindex(), ", ", identity.mac(), ")");
 }
 
 Result<bool> CarriesDefaultRoute(const v1::LinkIdentity& identity) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "triodrill/status.h"
+#include "triodrill/text.h"
 #include "triodrill/v1/undo.pb.h"
 
 struct nl_sock;

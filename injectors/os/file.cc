@@ -23,8 +23,7 @@ Result<std::string> ReadFileAt(int directory, const std::string& name) {
     if (got < 0) return ErrnoStatus("read", name);
     if (got == 0) return text;
     text.append(block.data(), static_cast<size_t>(got));
-    if (text.size() > kMost)
-      return absl::OutOfRangeError(absl::StrCat("read ", name, ": larger than ", kMost, " bytes"));
+    if (text.size() > kMost) return absl::OutOfRangeError(Cat("read ", name, ": larger than ", kMost, " bytes"));
   }
 }
 
@@ -35,9 +34,8 @@ Status WriteControlFileAt(int directory, const std::string& name, std::string_vi
   do {
     wrote = ::write(fd.get(), text.data(), text.size());
   } while (wrote < 0 && errno == EINTR);
-  if (wrote < 0) return ErrnoStatus(absl::StrCat("write '", absl::StripSuffix(text, "\n"), "' to"), name);
-  if (static_cast<size_t>(wrote) != text.size())
-    return absl::DataLossError(absl::StrCat("write ", name, ": cut short"));
+  if (wrote < 0) return ErrnoStatus(Cat("write '", absl::StripSuffix(View(text), "\n"), "' to"), name);
+  if (static_cast<size_t>(wrote) != text.size()) return absl::DataLossError(Cat("write ", name, ": cut short"));
   return Ok();
 }
 
@@ -58,7 +56,7 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
 }
 
 Result<uint64_t> OwnNamespaceInode(std::string_view kind) {
-  const std::string path = absl::StrCat("/proc/thread-self/ns/", kind);
+  const std::string path = Cat("/proc/thread-self/ns/", kind);
   struct stat seen {};
   if (::stat(path.c_str(), &seen) != 0) return ErrnoStatus("look at namespace", path);
   return static_cast<uint64_t>(seen.st_ino);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "triodrill/status.h"
+#include "triodrill/text.h"
 
 namespace triodrill {
 

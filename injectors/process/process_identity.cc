@@ -19,9 +19,7 @@ namespace {
 
 constexpr uint32_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD
 
-Status NotThere(std::string_view where) {
-  return absl::NotFoundError(absl::StrCat("process ", where, ": no such process"));
-}
+Status NotThere(std::string_view where) { return absl::NotFoundError(Cat("process ", where, ": no such process")); }
 
 // Reads of /proc/PID fail with ENOENT before and ESRCH after the directory was opened: both are "gone".
 bool IsGone(const Status& status) {
@@ -33,14 +31,14 @@ bool IsGone(const Status& status) {
 Result<ProcessStat> ParseProcessStat(std::string_view text) {
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');  // the name may hold any character, also ')'
-  const Status malformed = absl::InternalError(absl::StrCat("parse /proc/PID/stat: unexpected form '", text, "'"));
+  const Status malformed = absl::InternalError(Cat("parse /proc/PID/stat: unexpected form '", text, "'"));
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return malformed;
   // fields[0] is field 3 of proc(5).
-  const std::vector<std::string_view> fields = absl::StrSplit(text.substr(close + 1), ' ', absl::SkipEmpty());
+  const std::vector<std::string> fields = absl::StrSplit(View(text.substr(close + 1)), ' ', absl::SkipEmpty());
   ProcessStat stat;
   uint32_t flags = 0;
   if (fields.size() < 20 || fields[0].size() != 1 ||
-      !absl::SimpleAtoi(absl::StripAsciiWhitespace(text.substr(0, open)), &stat.pid) ||
+      !absl::SimpleAtoi(absl::StripAsciiWhitespace(View(text.substr(0, open))), &stat.pid) ||
       !absl::SimpleAtoi(fields[1], &stat.parent) || !absl::SimpleAtoi(fields[6], &flags) ||
       !absl::SimpleAtoi(fields[19], &stat.start_time_ticks)) {
     return malformed;
@@ -52,7 +50,7 @@ Result<ProcessStat> ParseProcessStat(std::string_view text) {
 }
 
 Result<ProcessStat> ReadProcessStat(std::string_view where) {
-  const Result<std::string> text = ReadFile(absl::StrCat("/proc/", where, "/stat"));
+  const Result<std::string> text = ReadFile(Cat("/proc/", where, "/stat"));
   if (!text.ok()) return IsGone(text.status()) ? NotThere(where) : text.status();
   return ParseProcessStat(*text);
 }
@@ -60,9 +58,9 @@ Result<ProcessStat> ReadProcessStat(std::string_view where) {
 Result<ProcessStatus> ParseProcessStatus(std::string_view text) {
   ProcessStatus status;
   bool whole = false;
-  for (const std::string_view line : absl::StrSplit(text, '\n')) {
-    const std::pair<std::string_view, std::string_view> field = absl::StrSplit(line, absl::MaxSplits(':', 1));
-    const std::string_view value = absl::StripAsciiWhitespace(field.second);
+  for (const absl::string_view line : absl::StrSplit(View(text), '\n')) {
+    const std::pair<absl::string_view, absl::string_view> field = absl::StrSplit(line, absl::MaxSplits(':', 1));
+    const absl::string_view value = absl::StripAsciiWhitespace(field.second);
     uint64_t set = 0;
     if (field.first == "Tgid") {
       whole = absl::SimpleAtoi(value, &status.thread_group);
@@ -82,13 +80,13 @@ Result<ProcessStatus> ParseProcessStatus(std::string_view text) {
 }
 
 Result<ProcessStatus> ReadProcessStatus(pid_t pid) {
-  const Result<std::string> text = ReadFile(absl::StrCat("/proc/", pid, "/status"));
-  if (!text.ok()) return IsGone(text.status()) ? NotThere(absl::StrCat(pid)) : text.status();
+  const Result<std::string> text = ReadFile(Cat("/proc/", pid, "/status"));
+  if (!text.ok()) return IsGone(text.status()) ? NotThere(Cat(pid)) : text.status();
   return ParseProcessStatus(*text);
 }
 
 Result<v1::ProcessIdentity> IdentifyProcess(pid_t pid) {
-  if (pid <= 0) return absl::InvalidArgumentError(absl::StrCat("identify process ", pid, ": not a pid"));
+  if (pid <= 0) return absl::InvalidArgumentError(Cat("identify process ", pid, ": not a pid"));
   TRIODRILL_ASSIGN_OR_RETURN(const ProcessStat stat, ReadProcessStat(pid));
   TRIODRILL_ASSIGN_OR_RETURN(const uint64_t inode, OwnNamespaceInode("pid"));
   v1::ProcessIdentity identity;
@@ -99,35 +97,35 @@ Result<v1::ProcessIdentity> IdentifyProcess(pid_t pid) {
 }
 
 std::string Describe(const v1::ProcessIdentity& identity) {
-  return absl::StrCat("pid ", identity.pid(), " (started at tick ", identity.start_time_ticks(), ")");
+  return Cat("pid ", identity.pid(), " (started at tick ", identity.start_time_ticks(), ")");
 }
 
 Result<ProcessHandle> ProcessHandle::Open(const v1::ProcessIdentity& identity) {
   if (identity.pid() <= 0) return absl::InvalidArgumentError("open process: the identity has no pid");
   TRIODRILL_ASSIGN_OR_RETURN(const uint64_t inode, OwnNamespaceInode("pid"));
   if (inode != identity.pid_namespace_inode()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("open ", Describe(identity), ": it was identified in pid namespace ",
-                     identity.pid_namespace_inode(), ", this is ", inode, "; run again inside that namespace"));
+    return absl::FailedPreconditionError(Cat("open ", Describe(identity), ": it was identified in pid namespace ",
+                                             identity.pid_namespace_inode(), ", this is ", inode,
+                                             "; run again inside that namespace"));
   }
   UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, identity.pid(), 0)));
-  if (!fd.valid() && errno == ESRCH) return absl::NotFoundError(absl::StrCat(Describe(identity), " is gone"));
+  if (!fd.valid() && errno == ESRCH) return absl::NotFoundError(Cat(Describe(identity), " is gone"));
   if (!fd.valid()) return ErrnoStatus("open pidfd of", Describe(identity));
   // The identity is older than the pidfd: if it still holds now, the pidfd is of the same process.
   const Result<ProcessStat> now = ReadProcessStat(identity.pid());
-  if (absl::IsNotFound(now.status())) return absl::NotFoundError(absl::StrCat(Describe(identity), " is gone"));
+  if (absl::IsNotFound(now.status())) return absl::NotFoundError(Cat(Describe(identity), " is gone"));
   if (!now.ok()) return now.status();
   if (now->start_time_ticks != identity.start_time_ticks()) {
-    return absl::NotFoundError(absl::StrCat(Describe(identity), " is gone: its pid belongs to '", now->name,
-                                            "' since tick ", now->start_time_ticks));
+    return absl::NotFoundError(
+        Cat(Describe(identity), " is gone: its pid belongs to '", now->name, "' since tick ", now->start_time_ticks));
   }
   return ProcessHandle(std::move(fd), identity);
 }
 
 Status ProcessHandle::Signal(int signal) const {
   if (::syscall(SYS_pidfd_send_signal, fd_.get(), signal, nullptr, 0) == 0) return Ok();
-  if (errno == ESRCH) return absl::NotFoundError(absl::StrCat(Describe(identity_), " has ended"));
-  return ErrnoStatus(absl::StrCat("send signal ", signal, " to"), Describe(identity_));
+  if (errno == ESRCH) return absl::NotFoundError(Cat(Describe(identity_), " has ended"));
+  return ErrnoStatus(Cat("send signal ", signal, " to"), Describe(identity_));
 }
 
 bool ProcessHandle::Ended() const { return WaitReadable(fd_.get(), Nanos(0)); }
@@ -142,7 +140,7 @@ bool IsProtectedName(std::string_view name) {
       "cron",         "dbus-daemon",   "containerd",     "dockerd",         "kubelet",        "prometheus",
       "alertmanager", "node_exporter", "dcgm-exporter",  "nv-hostengine",   "nvidia-persist", "nvidia-fabricma",
       "gpud",         "tmux: server"};
-  if (absl::StartsWith(name, "systemd-")) return true;
+  if (name.starts_with("systemd-")) return true;
   for (const std::string_view kept : kProtected) {
     if (name == kept) return true;
   }
@@ -154,18 +152,18 @@ bool IsProtectedName(std::string_view name) {
 Status CheckMayBeTarget(const v1::ProcessIdentity& identity) {
   const auto refused = [&](std::string_view why) {
     return absl::PermissionDeniedError(
-        absl::StrCat("target ", Describe(identity), ": ", why, "; choose a process of the workload"));
+        Cat("target ", Describe(identity), ": ", why, "; choose a process of the workload"));
   };
   const pid_t pid = identity.pid();
   if (pid == 1) return refused("init is never a target");
   TRIODRILL_ASSIGN_OR_RETURN(const ProcessStat stat, ReadProcessStat(pid));
   if (stat.start_time_ticks != identity.start_time_ticks()) {
-    return absl::NotFoundError(absl::StrCat(Describe(identity), " is gone: its pid belongs to '", stat.name, "' now"));
+    return absl::NotFoundError(Cat(Describe(identity), " is gone: its pid belongs to '", stat.name, "' now"));
   }
   if (stat.kernel_thread) return refused("a kernel thread is never a target");
-  if (IsProtectedName(stat.name)) return refused(absl::StrCat("'", stat.name, "' is never a target"));
+  if (IsProtectedName(stat.name)) return refused(Cat("'", stat.name, "' is never a target"));
   TRIODRILL_ASSIGN_OR_RETURN(const ProcessStatus status, ReadProcessStatus(pid));
-  if (status.thread_group != pid) return refused(absl::StrCat("a thread of process ", status.thread_group));
+  if (status.thread_group != pid) return refused(Cat("a thread of process ", status.thread_group));
   // An ancestor's end or stop would take this process, and with it the undo, along.
   pid_t ancestor = ::getpid();
   while (ancestor > 1) {

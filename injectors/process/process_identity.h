@@ -10,6 +10,7 @@
 
 #include "injectors/os/fd.h"
 #include "triodrill/status.h"
+#include "triodrill/text.h"
 #include "triodrill/v1/undo.pb.h"
 
 namespace triodrill {
@@ -28,7 +29,7 @@ struct ProcessStat {
 Result<ProcessStat> ParseProcessStat(std::string_view text);
 // NotFound if there is no such process or thread ("PID" or "PID/task/TID").
 Result<ProcessStat> ReadProcessStat(std::string_view where);
-inline Result<ProcessStat> ReadProcessStat(pid_t pid) { return ReadProcessStat(absl::StrCat(pid)); }
+inline Result<ProcessStat> ReadProcessStat(pid_t pid) { return ReadProcessStat(Cat(pid)); }
 
 // What /proc/PID/status says beyond that. Bit N-1 of a set is signal N.
 struct ProcessStatus {

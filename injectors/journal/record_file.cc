@@ -1,0 +1,77 @@
+#include "injectors/journal/record_file.h"
+
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "injectors/journal/record.h"
+#include "triodrill/text.h"
+
+namespace triodrill {
+namespace {
+
+// magic (8) · format (4) · length of the record (4), little endian · the record · SHA-256 (32) of all before.
+constexpr std::string_view kMagic = "TDUNDO\r\n";
+constexpr size_t kHeaderSize = 16;
+constexpr size_t kDigestSize = 32;
+constexpr size_t kMostRecordSize = 1 << 20;
+
+void AppendLittleEndian(std::string& bytes, uint32_t value) {
+  for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(value >> shift & 0xff));
+}
+
+uint32_t LittleEndian(std::string_view bytes) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < 4; ++i) value |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  return value;
+}
+
+Result<std::string> Digest(std::string_view bytes) {
+  std::string digest(kDigestSize, '\0');
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()), &size, EVP_sha256(),
+                 nullptr) != 1 ||
+      size != kDigestSize) {
+    return absl::InternalError("digest an undo record: SHA-256 failed");
+  }
+  return digest;
+}
+
+Status Unreadable(std::string_view why) { return absl::DataLossError(Cat("undo record is unreadable: ", why)); }
+
+}  // namespace
+
+Result<std::string> EncodeRecordFile(const v1::UndoRecord& record) {
+  std::string body;
+  if (!record.SerializeToString(&body)) return absl::InternalError("encode an undo record: not serialisable");
+  if (body.size() > kMostRecordSize) {
+    return absl::ResourceExhaustedError(Cat("encode an undo record: ", body.size(), " bytes are too many"));
+  }
+  std::string bytes(kMagic);
+  AppendLittleEndian(bytes, kUndoRecordFormat);
+  AppendLittleEndian(bytes, static_cast<uint32_t>(body.size()));
+  bytes += body;
+  TRIODRILL_ASSIGN_OR_RETURN(const std::string digest, Digest(bytes));
+  return bytes + digest;
+}
+
+Result<v1::UndoRecord> DecodeRecordFile(std::string_view bytes) {
+  if (bytes.size() < kHeaderSize + kDigestSize) return Unreadable(Cat("cut short at ", bytes.size(), " bytes"));
+  if (bytes.substr(0, kMagic.size()) != kMagic) return Unreadable("it does not begin as one");
+  const uint32_t format = LittleEndian(bytes.substr(8));
+  if (format != kUndoRecordFormat)
+    return Unreadable(Cat("format ", format, ", this program reads ", kUndoRecordFormat));
+  const uint32_t length = LittleEndian(bytes.substr(12));
+  if (bytes.size() != kHeaderSize + length + kDigestSize) {
+    return Unreadable(Cat(bytes.size(), " bytes where ", kHeaderSize + length + kDigestSize, " were written"));
+  }
+  TRIODRILL_ASSIGN_OR_RETURN(const std::string digest, Digest(bytes.substr(0, kHeaderSize + length)));
+  if (bytes.substr(kHeaderSize + length) != digest) return Unreadable("its checksum does not match");
+  v1::UndoRecord record;
+  if (!record.ParseFromArray(bytes.data() + kHeaderSize, static_cast<int>(length))) return Unreadable("not a record");
+  if (record.format() != kUndoRecordFormat) return Unreadable(Cat("format ", record.format()));
+  TRIODRILL_RETURN_IF_ERROR(CheckShotName(record.fault().shot()));
+  return record;
+}
+
+}  // namespace triodrill
