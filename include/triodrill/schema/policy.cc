@@ -1,0 +1,28 @@
+#include "triodrill/schema/policy.h"
+
+#include "triodrill/schema/catalogue.h"
+#include "triodrill/schema/defaults.h"
+#include "triodrill/schema/nearest.h"
+#include "triodrill/text.h"
+#include "triodrill/v1/drill.pb.h"
+
+namespace triodrill {
+
+bool ParseAgentPolicy(std::string_view text, std::string_view file, v1::AgentPolicy& policy,
+                      std::vector<Diagnostic>& problems) {
+  const size_t before = problems.size();
+  Places places;
+  ParseYaml(text, file, policy, places, problems);
+  std::vector<std::string> kinds;
+  for (const FaultRow& row : FaultCatalogue()) kinds.push_back(row.kind);
+  for (int i = 0; i < policy.spec().faults_size(); ++i) {
+    const std::string& kind = policy.spec().faults(i);
+    if (FindFaultRow(kind) != nullptr) continue;
+    problems.push_back(
+        places.At(Cat("spec.faults[", i, "]"), file, Cat("unknown fault `", kind, "`"), SuggestFrom(kind, kinds)));
+  }
+  FillDefaults(policy, places);
+  return problems.size() == before;
+}
+
+}  // namespace triodrill
