@@ -1,0 +1,59 @@
+#include "drills/shadow/workload_kill.h"
+
+#include <dirent.h>
+#include <signal.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "drills/shadow/namespaces.h"
+#include "drills/shadow/node_channel.h"
+
+namespace triodrill::shadow {
+namespace {
+
+std::string ReadAll(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+}
+
+std::optional<ProcEntry> ReadProcess(pid_t pid) {
+  const std::string directory = absl::StrCat("/proc/", pid);
+  std::optional<ProcEntry> entry = ParseStat(ReadAll(directory + "/stat"));
+  if (entry) entry->agent_side = IsAgentEnvironment(ReadAll(directory + "/environ"));
+  return entry;
+}
+
+}  // namespace
+
+std::vector<ProcEntry> ReadProcesses() {
+  std::vector<ProcEntry> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir("/proc"), &closedir);
+  if (directory == nullptr) return found;
+  while (const dirent* name = readdir(directory.get())) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(name->d_name, &pid)) continue;
+    if (std::optional<ProcEntry> entry = ReadProcess(pid)) found.push_back(*entry);
+  }
+  return found;
+}
+
+int KillWorkload(pid_t agent) {
+  int alive = 0;
+  for (const ProcEntry& entry : WorkloadProcesses(ReadProcesses(), agent)) {
+    const OwnedFd pidfd(PidfdOpen(entry.pid));
+    if (!pidfd.valid()) continue;  // gone between the two looks
+    // The pid may have been given to another process meanwhile; the pidfd no longer moves.
+    const std::optional<ProcEntry> again = ReadProcess(entry.pid);
+    if (!again || again->start_time != entry.start_time) continue;
+    PidfdSignal(pidfd.get(), SIGKILL);
+    ++alive;
+  }
+  return alive;
+}
+
+}  // namespace triodrill::shadow
