@@ -4,9 +4,9 @@
 
 #include <iterator>
 
-#include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -48,22 +48,20 @@ Result<Request> ParseRequest(std::string_view line) {
     Request request{.action = row.action, .node = "", .stay_down = false};
     if (row.names_node) {
       if (!value.contains("node") || !value["node"].is_string()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("control request ", verb, ": \"node\" is missing; name the node"));
+        return absl::InvalidArgumentError(Cat("control request ", verb, ": \"node\" is missing; name the node"));
       }
       request.node = value["node"].get<std::string>();
     }
     const auto stay_down = value.find("stay_down");
     if (stay_down != value.end() && !stay_down->is_boolean()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("control request ", verb, ": \"stay_down\" must be true or false"));
+      return absl::InvalidArgumentError(Cat("control request ", verb, ": \"stay_down\" must be true or false"));
     }
     request.stay_down = stay_down != value.end() && stay_down->get<bool>();
     return request;
   }
   std::string known;
-  for (const auto& row : kActions) absl::StrAppend(&known, known.empty() ? "" : ", ", row.name);
-  return absl::InvalidArgumentError(absl::StrCat("control request: unknown \"do\": \"", verb, "\"; known are ", known));
+  for (const auto& row : kActions) Append(known, known.empty() ? "" : ", ", row.name);
+  return absl::InvalidArgumentError(Cat("control request: unknown \"do\": \"", verb, "\"; known are ", known));
 }
 
 std::string OkReply() { return Line({{"ok", true}}); }

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -23,8 +23,8 @@ Result<ControlSocket> ControlSocket::Listen(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return absl::InvalidArgumentError(absl::StrCat("listen on ", path, ": a Unix socket's path must be under ",
-                                                   sizeof address.sun_path, " bytes; use a shorter state directory"));
+    return absl::InvalidArgumentError(Cat("listen on ", path, ": a Unix socket's path must be under ",
+                                          sizeof address.sun_path, " bytes; use a shorter state directory"));
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   OwnedFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -10,6 +10,7 @@
 #include "drills/shadow/system_clock.h"
 #include "google/protobuf/util/json_util.h"
 #include "triodrill/exit_code.h"
+#include "triodrill/text.h"
 #include "triodrill/v1/shadow.pb.h"
 
 extern char** environ;
@@ -20,12 +21,11 @@ namespace {
 Result<v1::ShadowSpec> ReadSpec(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in.good() && !in.eof())
-    return absl::InvalidArgumentError(absl::StrCat("read specification ", file, ": cannot be read"));
+  if (!in.good() && !in.eof()) return absl::InvalidArgumentError(Cat("read specification ", file, ": cannot be read"));
   v1::ShadowSpec spec;
   const auto parsed = google::protobuf::util::JsonStringToMessage(text, &spec);
   if (!parsed.ok())
-    return absl::InvalidArgumentError(absl::StrCat("read specification ", file, ": ", std::string(parsed.message())));
+    return absl::InvalidArgumentError(Cat("read specification ", file, ": ", std::string(parsed.message())));
   return spec;
 }
 

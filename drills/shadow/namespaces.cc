@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "absl/strings/str_cat.h"
 #include "drills/shadow/node_channel.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -40,10 +40,10 @@ Result<pid_t> ForkInto(uint64_t flags) {
 }
 
 Status MapCallerToRoot(pid_t child) {
-  const std::string proc = absl::StrCat("/proc/", child);
+  const std::string proc = Cat("/proc/", child);
   TRIODRILL_RETURN_IF_ERROR(WriteOnce(proc + "/setgroups", "deny"));
-  TRIODRILL_RETURN_IF_ERROR(WriteOnce(proc + "/uid_map", absl::StrCat("0 ", geteuid(), " 1\n")));
-  return WriteOnce(proc + "/gid_map", absl::StrCat("0 ", getegid(), " 1\n"));
+  TRIODRILL_RETURN_IF_ERROR(WriteOnce(proc + "/uid_map", Cat("0 ", geteuid(), " 1\n")));
+  return WriteOnce(proc + "/gid_map", Cat("0 ", getegid(), " 1\n"));
 }
 
 Status DieWithParent(int parent_pidfd) {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -29,7 +29,7 @@ struct PutNetAddress {
 // libnl's error codes, as a status.
 Status Check(int error, std::string_view operation, std::string_view object) {
   if (error >= 0) return Ok();
-  const std::string message = absl::StrCat(operation, " ", object, ": ", nl_geterror(error));
+  const std::string message = Cat(operation, " ", object, ": ", nl_geterror(error));
   return -error == NLE_PERM || -error == NLE_NOACCESS ? absl::PermissionDeniedError(message)
                                                       : absl::UnavailableError(message);
 }
@@ -81,8 +81,7 @@ Status Network::AddAddress(const std::string& name, const std::string& address_w
   if (address == nullptr) return absl::ResourceExhaustedError("add address: out of memory");
   rtnl_addr_set_ifindex(address.get(), index);
   TRIODRILL_RETURN_IF_ERROR(Check(rtnl_addr_set_local(address.get(), local.get()), "set address", address_with_prefix));
-  return Check(rtnl_addr_add(socket_, address.get(), 0), "add address",
-               absl::StrCat(address_with_prefix, " to ", name));
+  return Check(rtnl_addr_add(socket_, address.get(), 0), "add address", Cat(address_with_prefix, " to ", name));
 }
 
 Status Network::SetUp(const std::string& name) {

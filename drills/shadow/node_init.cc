@@ -56,7 +56,9 @@ class NodeInit {
     }
   }
 
-  void Fail(const Status& status) { Say(channel_.get(), Said::kFailed, getpid(), Role::kAgent, 0, status.message()); }
+  void Fail(const Status& status) {
+    Say(channel_.get(), Said::kFailed, getpid(), Role::kAgent, 0, std::string(status.message()));
+  }
 
  private:
   void Obey(Order order) {
@@ -83,7 +85,8 @@ class NodeInit {
     if (PidOf(role) != 0) return Say(channel_.get(), Said::kNotStarted, getpid(), role, 0, "it is running already");
     const Result<pid_t> pid = StartProgram(agent ? setup_.node->agent() : setup_.node->workload(),
                                            agent ? setup_.agent_environment : setup_.workload_environment);
-    if (!pid.ok()) return Say(channel_.get(), Said::kNotStarted, getpid(), role, 0, pid.status().message());
+    if (!pid.ok())
+      return Say(channel_.get(), Said::kNotStarted, getpid(), role, 0, std::string(pid.status().message()));
     PidOf(role) = *pid;
     Say(channel_.get(), Said::kStarted, *pid, role);
   }

@@ -60,7 +60,7 @@ Status Build(const SwitchSetup& setup, const OwnedFd& channel, std::vector<Owned
 void RunOuterInit(const SwitchSetup& setup, OwnedFd channel, std::vector<OwnedFd> channels) {
   const Status built = Build(setup, channel, channels);
   if (!built.ok()) {
-    Say(channel.get(), Said::kFailed, getpid(), Role::kAgent, 0, built.message());
+    Say(channel.get(), Said::kFailed, getpid(), Role::kAgent, 0, std::string(built.message()));
     _exit(1);
   }
   Say(channel.get(), Said::kReady, getpid());

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -31,7 +31,7 @@ std::optional<uint32_t> Ipv4(const std::string& text) {
 }
 
 Status Wrong(std::string_view what, std::string_view value, std::string_view hint) {
-  return absl::InvalidArgumentError(absl::StrCat("shadow specification: ", what, " \"", value, "\": ", hint));
+  return absl::InvalidArgumentError(Cat("shadow specification: ", what, " \"", value, "\": ", hint));
 }
 
 Status CheckProgram(const v1::ShadowNode& node, const v1::Program& program, Role role) {
@@ -41,7 +41,7 @@ Status CheckProgram(const v1::ShadowNode& node, const v1::Program& program, Role
   }
   for (const std::string* file : {&program.out(), &program.err()}) {
     if (!absl::StartsWith(*file, "/"))
-      return Wrong(absl::StrCat(Name(role), " output of node ", node.name()), *file, "give an absolute path");
+      return Wrong(Cat(Name(role), " output of node ", node.name()), *file, "give an absolute path");
   }
   for (const std::string& entry : program.env()) {
     if (entry.find('=') == std::string::npos || entry.front() == '=')
@@ -57,10 +57,10 @@ std::string_view Name(Role role) { return role == Role::kAgent ? "agent" : "work
 Status CheckSpec(const v1::ShadowSpec& spec) {
   if (!absl::StartsWith(spec.state_dir(), "/")) return Wrong("state_dir", spec.state_dir(), "give an absolute path");
   if (spec.prefix_length() < 8 || spec.prefix_length() > 30) {
-    return Wrong("prefix_length", absl::StrCat(spec.prefix_length()), "must lie in 8 to 30");
+    return Wrong("prefix_length", Cat(spec.prefix_length()), "must lie in 8 to 30");
   }
   if (spec.nodes().empty() || spec.nodes_size() > kMostNodes) {
-    return Wrong("nodes", absl::StrCat(spec.nodes_size()), absl::StrCat("must be 1 to ", kMostNodes));
+    return Wrong("nodes", Cat(spec.nodes_size()), Cat("must be 1 to ", kMostNodes));
   }
   const uint32_t mask = ~uint32_t{0} << (32 - spec.prefix_length());
   std::optional<uint32_t> network;
@@ -75,8 +75,7 @@ Status CheckSpec(const v1::ShadowSpec& spec) {
     if (!addresses.insert(*address).second) return Wrong("address", node.address(), "is used twice");
     if (!network) network = *address & mask;
     if ((*address & mask) != *network) {
-      return Wrong("address", node.address(),
-                   absl::StrCat("lies outside the /", spec.prefix_length(), " of the first node"));
+      return Wrong("address", node.address(), Cat("lies outside the /", spec.prefix_length(), " of the first node"));
     }
     if ((*address & ~mask) == 0 || (*address & ~mask) == ~mask)
       return Wrong("address", node.address(), "is the network's own");
@@ -88,14 +87,14 @@ Status CheckSpec(const v1::ShadowSpec& spec) {
 
 std::string HostsFile(const v1::ShadowSpec& spec) {
   std::string text = "127.0.0.1 localhost\n";
-  for (const v1::ShadowNode& node : spec.nodes()) absl::StrAppend(&text, node.address(), " ", node.name(), "\n");
+  for (const v1::ShadowNode& node : spec.nodes()) Append(text, node.address(), " ", node.name(), "\n");
   return text;
 }
 
-std::string PortName(int node_index) { return absl::StrCat("v", node_index); }
+std::string PortName(int node_index) { return Cat("v", node_index); }
 
 std::string AddressWithPrefix(const v1::ShadowSpec& spec, const v1::ShadowNode& node) {
-  return absl::StrCat(node.address(), "/", spec.prefix_length());
+  return Cat(node.address(), "/", spec.prefix_length());
 }
 
 std::vector<std::string> ProgramEnvironment(std::span<const std::string> caller, const v1::Program& program,
@@ -112,7 +111,7 @@ std::vector<std::string> ProgramEnvironment(std::span<const std::string> caller,
   for (const std::string& entry : program.env()) set(entry);
   values["TRIODRILL_SHADOW_ROLE"] = std::string(Name(role));
   std::vector<std::string> environment;
-  for (const auto& [name, value] : values) environment.push_back(absl::StrCat(name, "=", value));
+  for (const auto& [name, value] : values) environment.push_back(Cat(name, "=", value));
   return environment;
 }
 

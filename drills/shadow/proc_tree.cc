@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 
@@ -13,11 +14,11 @@ std::optional<ProcEntry> ParseStat(std::string_view text) {
   const size_t open = text.find(" (");
   const size_t close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
-  const std::vector<std::string_view> rest = absl::StrSplit(text.substr(close + 1), ' ', absl::SkipEmpty());
+  const std::vector<absl::string_view> rest = absl::StrSplit(View(text.substr(close + 1)), ' ', absl::SkipEmpty());
   ProcEntry entry;
   if (rest.size() < 20 || rest[0].size() != 1) return std::nullopt;
   entry.state = rest[0][0];
-  if (!absl::SimpleAtoi(text.substr(0, open), &entry.pid) || !absl::SimpleAtoi(rest[1], &entry.parent) ||
+  if (!absl::SimpleAtoi(View(text.substr(0, open)), &entry.pid) || !absl::SimpleAtoi(rest[1], &entry.parent) ||
       !absl::SimpleAtoi(rest[19], &entry.start_time)) {
     return std::nullopt;
   }
@@ -25,7 +26,7 @@ std::optional<ProcEntry> ParseStat(std::string_view text) {
 }
 
 bool IsAgentEnvironment(std::string_view environ_text) {
-  for (const std::string_view entry : absl::StrSplit(environ_text, '\0')) {
+  for (const absl::string_view entry : absl::StrSplit(View(environ_text), '\0')) {
     if (entry == "TRIODRILL_SHADOW_ROLE=agent") return true;
   }
   return false;

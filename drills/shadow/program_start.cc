@@ -9,8 +9,8 @@
 
 #include <cerrno>
 
-#include "absl/strings/str_cat.h"
 #include "drills/shadow/node_channel.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -56,13 +56,13 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 std::string Describe(const Failure& failure, const v1::Program& program) {
   switch (failure.what) {
     case 'o':
-      return absl::StrCat("open for standard output ", program.out());
+      return Cat("open for standard output ", program.out());
     case 'e':
-      return absl::StrCat("open for standard error ", program.err());
+      return Cat("open for standard error ", program.err());
     case 'x':
-      return absl::StrCat("execute ", program.argv(0));
+      return Cat("execute ", program.argv(0));
     default:
-      return absl::StrCat("set up ", program.argv(0));
+      return Cat("set up ", program.argv(0));
   }
 }
 

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "drills/shadow/namespaces.h"
 #include "drills/shadow/outer_init.h"
 #include "drills/shadow/plan.h"
 #include "drills/shadow/system_clock.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -53,7 +53,7 @@ Status Sandbox::Build() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].agent_problem.empty()) continue;
     return absl::UnavailableError(
-        absl::StrCat("start the agent of ", spec_.nodes(static_cast<int>(i)).name(), ": ", nodes_[i].agent_problem));
+        Cat("start the agent of ", spec_.nodes(static_cast<int>(i)).name(), ": ", nodes_[i].agent_problem));
   }
   return in_time ? Ok() : absl::DeadlineExceededError("start the agents: a node's init did not answer");
 }
@@ -104,10 +104,10 @@ Result<size_t> Sandbox::IndexOf(const std::string& node) const {
   for (int i = 0; i < spec_.nodes_size(); ++i) {
     if (spec_.nodes(i).name() != node) continue;
     if (states_[static_cast<size_t>(i)].lost)
-      return absl::UnavailableError(absl::StrCat("node ", node, " is lost: its init is gone"));
+      return absl::UnavailableError(Cat("node ", node, " is lost: its init is gone"));
     return static_cast<size_t>(i);
   }
-  return absl::NotFoundError(absl::StrCat("there is no node ", node, " in this sandbox"));
+  return absl::NotFoundError(Cat("there is no node ", node, " in this sandbox"));
 }
 
 Status Sandbox::StartWorkload() {
@@ -115,10 +115,9 @@ Status Sandbox::StartWorkload() {
     const std::string& name = spec_.nodes(static_cast<int>(i)).name();
     if (spec_.nodes(static_cast<int>(i)).workload().argv().empty())
       return absl::FailedPreconditionError("start workload: the specification has none");
-    if (states_[i].lost) return absl::UnavailableError(absl::StrCat("start workload: node ", name, " is lost"));
+    if (states_[i].lost) return absl::UnavailableError(Cat("start workload: node ", name, " is lost"));
     if (states_[i].workload.running)
-      return absl::FailedPreconditionError(
-          absl::StrCat("start workload: it runs on ", name, " already; stop it first"));
+      return absl::FailedPreconditionError(Cat("start workload: it runs on ", name, " already; stop it first"));
   }
   std::vector<int> starts;
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -133,12 +132,12 @@ Status Sandbox::StartWorkload() {
     };
     if (!WaitUntil(answered, kStartWithin) || states_[i].lost) nodes_[i].workload_problem = "its init did not answer";
     if (!nodes_[i].workload_problem.empty())
-      problems.push_back(absl::StrCat(spec_.nodes(static_cast<int>(i)).name(), ": ", nodes_[i].workload_problem));
+      problems.push_back(Cat(spec_.nodes(static_cast<int>(i)).name(), ": ", nodes_[i].workload_problem));
   }
   if (problems.empty()) return Ok();
   const Status stopped = StopWorkload();
-  return absl::UnavailableError(absl::StrCat("start workload: ", absl::StrJoin(problems, "; "),
-                                             stopped.ok() ? "" : "; and stopping the rest: ", stopped.message()));
+  return absl::UnavailableError(Cat("start workload: ", absl::StrJoin(problems, "; "),
+                                    stopped.ok() ? "" : "; and stopping the rest: ", stopped.message()));
 }
 
 Status Sandbox::StopWorkload() {
@@ -159,12 +158,11 @@ Status Sandbox::StopWorkload() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const std::string& name = spec_.nodes(static_cast<int>(i)).name();
     if (states_[i].lost) continue;
-    if (!in_time && nodes_[i].awaits_stop) problems.push_back(absl::StrCat(name, ": its init did not answer"));
+    if (!in_time && nodes_[i].awaits_stop) problems.push_back(Cat(name, ": its init did not answer"));
     if (nodes_[i].left_after_stop != 0)
-      problems.push_back(absl::StrCat(name, ": ", nodes_[i].left_after_stop, " processes would not die"));
+      problems.push_back(Cat(name, ": ", nodes_[i].left_after_stop, " processes would not die"));
   }
-  return problems.empty() ? Ok()
-                          : absl::UnavailableError(absl::StrCat("stop workload: ", absl::StrJoin(problems, "; ")));
+  return problems.empty() ? Ok() : absl::UnavailableError(Cat("stop workload: ", absl::StrJoin(problems, "; ")));
 }
 
 void Sandbox::StartAgent(size_t index) {
@@ -186,14 +184,14 @@ Status Sandbox::RestartAgent(const std::string& node) {
     TRIODRILL_RETURN_IF_ERROR(SendOrder(nodes_[index].channel.get(), order));
     WaitUntil(gone, kAgentGrace);
   }
-  if (!gone()) return absl::UnavailableError(absl::StrCat("restart the agent of ", node, ": it would not die"));
+  if (!gone()) return absl::UnavailableError(Cat("restart the agent of ", node, ": it would not die"));
   const int starts = agent.starts;
   StartAgent(index);
   const bool answered =
       WaitUntil([&] { return agent.starts > starts || !nodes_[index].agent_problem.empty(); }, kStartWithin);
   if (answered && nodes_[index].agent_problem.empty()) return Ok();
   return absl::UnavailableError(
-      absl::StrCat("restart the agent of ", node, ": ", answered ? nodes_[index].agent_problem : "no answer"));
+      Cat("restart the agent of ", node, ": ", answered ? nodes_[index].agent_problem : "no answer"));
 }
 
 Status Sandbox::KillAgent(const std::string& node, bool stay_down) {
@@ -202,7 +200,7 @@ Status Sandbox::KillAgent(const std::string& node, bool stay_down) {
   if (stay_down) nodes_[index].agent_restart.reset();
   TRIODRILL_RETURN_IF_ERROR(SendOrder(nodes_[index].channel.get(), Order::kKillAgent));
   if (WaitUntil([&] { return !states_[index].agent.running; }, kAgentGrace)) return Ok();
-  return absl::UnavailableError(absl::StrCat("kill the agent of ", node, ": it would not die"));
+  return absl::UnavailableError(Cat("kill the agent of ", node, ": it would not die"));
 }
 
 Status Sandbox::TearDown() {
@@ -221,9 +219,9 @@ Status Sandbox::TearDown() {
   // The kernel lets an init's end be seen only after every process of its pid namespace has gone.
   pollfd look{outer_pidfd_.get(), POLLIN, 0};
   if (poll(&look, 1, static_cast<int>(std::chrono::milliseconds(kEmptyWithin).count())) != 1) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("end the sandbox: processes below pid ", outer_pid_,
-                     " are still there after SIGKILL (stuck in the kernel?); look at /proc/", outer_pid_, "/task"));
+    return absl::DeadlineExceededError(Cat("end the sandbox: processes below pid ", outer_pid_,
+                                           " are still there after SIGKILL (stuck in the kernel?); look at /proc/",
+                                           outer_pid_, "/task"));
   }
   waitpid(outer_pid_, nullptr, 0);
   outer_pid_ = 0;

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "drills/shadow/namespaces.h"
 #include "drills/shadow/sandbox.h"
 #include "drills/shadow/system_clock.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -76,13 +76,13 @@ void Sandbox::Take(size_t index, const Heard& heard) {
       states_[index].init_pid = heard.pid;
       return;
     case Said::kFailed:
-      if (build_problem_.empty()) build_problem_ = absl::StrCat("node ", name, ": ", heard.message.text);
+      if (build_problem_.empty()) build_problem_ = Cat("node ", name, ": ", heard.message.text);
       return;
     case Said::kStarted:
       program.running = true;
       program.pid = heard.pid;
       ++program.starts;
-      if (program.starts > 1) event_(absl::StrCat(Name(role), "-restarted"), name, std::nullopt);
+      if (program.starts > 1) event_(Cat(Name(role), "-restarted"), name, std::nullopt);
       return;
     case Said::kNotStarted:
       (role == Role::kAgent ? nodes_[index].agent_problem : nodes_[index].workload_problem) = heard.message.text;

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -46,11 +46,11 @@ Status CheckStateDir(const std::string& state_dir) {
   struct stat found {};
   if (lstat(state_dir.c_str(), &found) != 0) return ErrnoStatus("look at", state_dir);
   if (!S_ISDIR(found.st_mode))
-    return absl::FailedPreconditionError(absl::StrCat("state directory ", state_dir, ": is not a directory"));
+    return absl::FailedPreconditionError(Cat("state directory ", state_dir, ": is not a directory"));
   if (found.st_uid != geteuid() || (found.st_mode & 0077) != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("state directory ", state_dir,
-                     ": must belong to the caller and be closed to others; chmod 700 it, or name another"));
+        Cat("state directory ", state_dir,
+            ": must belong to the caller and be closed to others; chmod 700 it, or name another"));
   }
   return Ok();
 }
@@ -65,8 +65,8 @@ Result<OwnedFd> TakeLock(const std::string& state_dir, Clock& clock) {
     const pid_t holder = ReadPid(state_dir);
     const bool alive = holder > 0 && kill(holder, 0) == 0;
     if (alive || clock.Now() >= deadline) {
-      return absl::FailedPreconditionError(absl::StrCat("a shadow partition is up already on ", state_dir,
-                                                        " (supervisor pid ", holder, "); take it down first"));
+      return absl::FailedPreconditionError(
+          Cat("a shadow partition is up already on ", state_dir, " (supervisor pid ", holder, "); take it down first"));
     }
     poll(nullptr, 0, kLookAgainMs);
   }
@@ -76,7 +76,7 @@ Result<OwnedFd> TakeLock(const std::string& state_dir, Clock& clock) {
 Status WriteStateFiles(const std::string& state_dir, const std::string& hosts) {
   RemoveStateFiles(state_dir);
   TRIODRILL_RETURN_IF_ERROR(WriteFile(state_dir + "/hosts", hosts, 0644));
-  return WriteFile(PidFile(state_dir), absl::StrCat(getpid(), "\n"), 0600);
+  return WriteFile(PidFile(state_dir), Cat(getpid(), "\n"), 0600);
 }
 
 void RemoveStateFiles(const std::string& state_dir) {

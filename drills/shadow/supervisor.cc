@@ -7,11 +7,11 @@
 
 #include <cstdio>
 
-#include "absl/strings/str_cat.h"
 #include "drills/shadow/namespaces.h"
 #include "drills/shadow/plan.h"
 #include "drills/shadow/state_files.h"
 #include "drills/shadow/system_clock.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -86,7 +86,7 @@ Status Supervisor::Prepare() {
     parent_.Reset(PidfdOpen(options_.parent));
     // Asked after the pidfd is held: a parent that has gone before shows as another parent now.
     if (!parent_.valid() || getppid() != options_.parent) {
-      return absl::AbortedError(absl::StrCat("parent process ", options_.parent, " is gone, or is not our parent"));
+      return absl::AbortedError(Cat("parent process ", options_.parent, " is gone, or is not our parent"));
     }
   }
   TRIODRILL_RETURN_IF_ERROR(CheckStateDir(spec_.state_dir()));

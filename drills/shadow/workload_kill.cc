@@ -9,9 +9,9 @@
 #include <string>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "drills/shadow/namespaces.h"
 #include "drills/shadow/node_channel.h"
+#include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
@@ -22,7 +22,7 @@ std::string ReadAll(const std::string& file) {
 }
 
 std::optional<ProcEntry> ReadProcess(pid_t pid) {
-  const std::string directory = absl::StrCat("/proc/", pid);
+  const std::string directory = Cat("/proc/", pid);
   std::optional<ProcEntry> entry = ParseStat(ReadAll(directory + "/stat"));
   if (entry) entry->agent_side = IsAgentEnvironment(ReadAll(directory + "/environ"));
   return entry;
