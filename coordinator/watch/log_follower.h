@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,7 @@
 
 #include "coordinator/watch/line.h"
 #include "coordinator/watch/log_tail.h"
+#include "coordinator/watch/unique_fd.h"
 #include "triodrill/status.h"
 #include "triodrill/time.h"
 
@@ -39,7 +41,7 @@ class LogFollower {
   // relative.
   static Result<std::unique_ptr<LogFollower>> Start(std::vector<std::string> paths, Options options, Clock& clock,
                                                     Sink sink);
-  ~LogFollower();  // joins the thread
+  ~LogFollower();  // looks once more, hands on what that finds, and joins the thread
   LogFollower(const LogFollower&) = delete;
   LogFollower& operator=(const LogFollower&) = delete;
 
@@ -50,18 +52,22 @@ class LogFollower {
   // look).
   TimePoint CaughtUpTo() const;
 
-  // Any thread. What happened so far; `problems` is empty while every file that exists is followed.
+  // Any thread. What happened so far, at most a second old; `problems` is empty while every file that exists is
+  // followed.
   TailHealth Health() const;
 
  private:
-  LogFollower(std::unique_ptr<LogTail> tail, Options options, Sink sink, int wake_fd);
+  LogFollower(std::unique_ptr<LogTail> tail, Options options, Clock& clock, Sink sink, UniqueFd wake);
   void Run(const std::stop_token& stop);
+  void Look();
   void Wake() const;
 
   const Options options_;
+  Clock& clock_;
   const Sink sink_;
-  const int wake_fd_;              // eventfd: a change of tick or the end
-  std::unique_ptr<LogTail> tail_;  // the thread's alone
+  const UniqueFd wake_;            // eventfd: a change of tick, or the end
+  std::unique_ptr<LogTail> tail_;  // the thread's alone, as is next_health_
+  TimePoint next_health_{};
   std::atomic<bool> fine_{false};
   std::atomic<int64_t> caught_up_ns_{0};
   mutable std::mutex mutex_;
