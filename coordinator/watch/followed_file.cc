@@ -1,4 +1,5 @@
 #include "coordinator/watch/followed_file.h"
+#include "triodrill/text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -43,7 +44,7 @@ Result<std::optional<FollowedFile::OpenFile>> FollowedFile::OpenNamed() const {
   struct stat seen {};
   if (fstat(file.fd.get(), &seen) != 0) return ErrnoStatus("stat", path_);
   if (!S_ISREG(seen.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat("follow ", path_, ": not a regular file; name a log file"));
+    return absl::InvalidArgumentError(Cat("follow ", path_, ": not a regular file; name a log file"));
   }
   file.id = {.device = seen.st_dev, .inode = seen.st_ino};
   return file;
@@ -62,10 +63,10 @@ void FollowedFile::LookUp(Clock& clock) {
 }
 
 void FollowedFile::Hold(OpenFile file) {
-  const Result<int> watch = announcer_.watch(absl::StrCat("/proc/self/fd/", file.fd.get()), this);
+  const Result<int> watch = announcer_.watch(Cat("/proc/self/fd/", file.fd.get()), this);
   watched_ = watch.ok();
   if (watch.ok()) file.watch = *watch;
-  if (!watch.ok()) problem_ = absl::StrCat(watch.status().message(), " for ", path_, ": looked at once a second only");
+  if (!watch.ok()) problem_ = Cat(watch.status().message(), " for ", path_, ": looked at once a second only");
   open_.push_back(std::move(file));
 }
 
@@ -132,7 +133,7 @@ FollowedFile::Outcome FollowedFile::ReadOnce(Clock& clock, TimePoint lower, std:
   const TimePoint after = clock.Now();
   if (size < 0) {
     if (errno == EINTR) return Outcome::kMore;
-    problem_ = ErrnoStatus("read", path_).message();
+    problem_ = std::string(ErrnoStatus("read", path_).message());
     return Outcome::kEnd;
   }
   const std::string_view read(buffer.data(), static_cast<size_t>(size));

@@ -1,4 +1,5 @@
 #include "coordinator/watch/inotify.h"
+#include "triodrill/text.h"
 
 #include <sys/inotify.h>
 
@@ -42,7 +43,7 @@ Result<int> Inotify::Watch(const std::string& path, uint32_t mask) {
   const int watch = inotify_add_watch(fd_.get(), path.c_str(), mask);
   if (watch < 0) {
     const bool full = errno == ENOSPC;
-    return ErrnoStatus("watch", full ? absl::StrCat(path, " (see /proc/sys/fs/inotify/max_user_watches)") : path);
+    return ErrnoStatus("watch", full ? Cat(path, " (see /proc/sys/fs/inotify/max_user_watches)") : path);
   }
   return watch;
 }

@@ -9,6 +9,7 @@
 
 #include "coordinator/watch/followed_file.h"
 #include "coordinator/watch/inotify.h"
+#include "triodrill/text.h"
 
 namespace triodrill::watch {
 namespace {
@@ -131,7 +132,7 @@ void InotifyTail::WatchDirectory(Directory& directory, Work& work) {
   directory.problem = "";
   if (!watch.ok()) {
     const bool missing = absl::IsNotFound(watch.status());
-    if (!missing) directory.problem = watch.status().message();
+    if (!missing) directory.problem = std::string(watch.status().message());
     for (const auto& [name, file] : directory.files) {
       if (missing && !file->is_open() && !file->announced()) file->KnowTo(before);
     }
@@ -216,7 +217,7 @@ void InotifyTail::Scan(const Work& done) {
 
 std::vector<Line> InotifyTail::Tick() {
   const Inotify::Drained drained = inotify_.Drain(clock_);
-  queue_problem_ = drained.status.message();
+  queue_problem_ = std::string(drained.status.message());
   Work work;
   work.read = std::exchange(unfinished_, {});
   for (const FileEvent& event : drained.events) Take(event, work);
@@ -262,7 +263,9 @@ void InotifyTail::SettleCaughtUp() {
 }
 
 TailHealth InotifyTail::Health() const {
-  TailHealth health{.overflows = overflows_, .unannounced = unannounced_finds_};
+  TailHealth health;
+  health.overflows = overflows_;
+  health.unannounced = unannounced_finds_;
   if (!queue_problem_.empty()) health.problems.push_back(queue_problem_);
   for (const auto& [path, directory] : directories_) {
     if (!directory.problem.empty()) health.problems.push_back(directory.problem);
@@ -287,7 +290,7 @@ Result<std::unique_ptr<LogTail>> LogTail::Open(std::vector<std::string> paths, T
   for (const std::string& path : paths) {
     const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
     if (!normal.is_absolute() || !normal.has_filename()) {
-      return absl::InvalidArgumentError(absl::StrCat("follow \"", path, "\": not the absolute path of a file"));
+      return absl::InvalidArgumentError(Cat("follow \"", path, "\": not the absolute path of a file"));
     }
   }
   TRIODRILL_ASSIGN_OR_RETURN(Inotify inotify, Inotify::Open());

@@ -3,9 +3,9 @@
 #include <re2/re2.h>
 #include <re2/set.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "coordinator/watch/utf8.h"
 #include "triodrill/slot.h"
+#include "triodrill/text.h"
 
 namespace triodrill::watch {
 namespace {
@@ -62,14 +63,14 @@ RE2::Options ExpressionOptions() {
 }
 
 Status Invalid(const v1::Signal& signal, std::string_view problem) {
-  return absl::InvalidArgumentError(absl::StrCat("compile signal \"", signal.id(), "\": ", problem));
+  return absl::InvalidArgumentError(Cat("compile signal \"", signal.id(), "\": ", problem));
 }
 
 Result<int> GroupNumber(const v1::Signal& signal, const RE2& expression, const std::string& name) {
   const auto& groups = expression.NamedCapturingGroups();
   const auto found = groups.find(name);
   if (found == groups.end()) {
-    return Invalid(signal, absl::StrCat("its expression has no group \"", name, "\"; write (?P<", name, ">...)"));
+    return Invalid(signal, Cat("its expression has no group \"", name, "\"; write (?P<", name, ">...)"));
   }
   return found->second;
 }
@@ -84,15 +85,15 @@ int GroupIfAny(const RE2& expression, const std::string& name) {
 Result<Part> CompilePart(const v1::Signal& signal, const RE2& expression, std::string_view text) {
   if (text.empty()) return Part{};
   if (text == "${node}") return Part{.from = Part::From::kFileNode, .text = {}};
-  if (!absl::StrContains(text, "${")) return Part{.from = Part::From::kLiteral, .text = std::string(text)};
-  std::string_view name = text;
+  if (!absl::StrContains(View(text), "${")) return Part{.from = Part::From::kLiteral, .text = std::string(text)};
+  absl::string_view name = View(text);
   Part part;
   if (absl::ConsumePrefix(&name, "${group.")) part.from = Part::From::kGroup;
   if (absl::ConsumePrefix(&name, "${address.")) part.from = Part::From::kAddress;
   if (part.from == Part::From::kNothing || !absl::ConsumeSuffix(&name, "}")) {
-    return Invalid(signal, absl::StrCat("does not know ", text, "; use ${node}, ${group.NAME} or ${address.NAME}"));
+    return Invalid(signal, Cat("does not know ", text, "; use ${node}, ${group.NAME} or ${address.NAME}"));
   }
-  part.text = name;
+  part.text = std::string(name);
   TRIODRILL_ASSIGN_OR_RETURN(part.group, GroupNumber(signal, expression, part.text));
   return part;
 }
@@ -132,14 +133,13 @@ Result<CompiledSignal> Compile(const v1::Signal& signal) {
 
 std::optional<int64_t> Number(std::string_view text) {
   int64_t number = 0;
-  if (!absl::SimpleAtoi(text, &number)) return std::nullopt;
+  if (!absl::SimpleAtoi(View(text), &number)) return std::nullopt;
   return number;
 }
 
 v1::Fact MakeRemark(const Line& line, const CompiledSignal& signal, std::string_view text) {
   v1::Fact fact;
-  fact.mutable_remark()->set_text(
-      absl::StrCat("signal ", signal.id, ": ", text, " (log ", line.path, ":", line.number, ")"));
+  fact.mutable_remark()->set_text(Cat("signal ", signal.id, ": ", text, " (log ", line.path, ":", line.number, ")"));
   return fact;
 }
 
@@ -170,7 +170,7 @@ Status SignalMatcher::Compiled::AddFiles(const std::string& written, const Sourc
   }
   if (absl::StrContains(absl::StrReplaceAll(path, {{"${node}", ""}}), "${")) {
     return absl::InvalidArgumentError(
-        absl::StrCat("find log ", written, ": a path knows ${node}, ${run_dir} and ${data_dir} only"));
+        Cat("find log ", written, ": a path knows ${node}, ${run_dir} and ${data_dir} only"));
   }
   return Ok();
 }
@@ -191,7 +191,7 @@ Result<std::string> SignalMatcher::Compiled::Fill(const Part& part, const File& 
   const std::string_view address = groups.Get(part.group);
   const auto found = node_of_address.find(address);
   if (found == node_of_address.end()) {
-    return absl::NotFoundError(absl::StrCat("no node of the partition has the address \"", address, "\""));
+    return absl::NotFoundError(Cat("no node of the partition has the address \"", address, "\""));
   }
   return found->second;
 }
@@ -202,12 +202,12 @@ Result<std::string> SignalMatcher::Compiled::Name(const CompiledSignal& signal, 
   TRIODRILL_ASSIGN_OR_RETURN(const std::string node, Fill(signal.node, file, groups));
   if (signal.node.from == Part::From::kNothing) return "";
   const auto found = slots.find(node);
-  if (found == slots.end()) return absl::NotFoundError(absl::StrCat("the partition has no node \"", node, "\""));
+  if (found == slots.end()) return absl::NotFoundError(Cat("the partition has no node \"", node, "\""));
   TRIODRILL_ASSIGN_OR_RETURN(const std::string local_rank, Fill(signal.local_rank, file, groups));
   if (signal.local_rank.from == Part::From::kNothing) return node;
   const std::optional<int64_t> index = Number(local_rank);
   if (!index.has_value() || *index < 0 || *index >= found->second) {
-    return absl::NotFoundError(absl::StrCat("node ", node, " has no slot \"", local_rank, "\""));
+    return absl::NotFoundError(Cat("node ", node, " has no slot \"", local_rank, "\""));
   }
   return Slot{.node = node, .local_rank = static_cast<int>(*index)}.Name();
 }
@@ -226,7 +226,8 @@ void SignalMatcher::Compiled::Tell(const CompiledSignal& signal, const File& fil
   v1::Fact fact;
   if (signal.means == v1::PROGRESS) {
     if (!named.ok() || !step.has_value()) {
-      facts.push_back(MakeRemark(line, signal, named.ok() ? "its step is not a number" : named.status().message()));
+      facts.push_back(
+          MakeRemark(line, signal, named.ok() ? "its step is not a number" : std::string(named.status().message())));
       return;
     }
     v1::Progress& progress = *fact.mutable_progress();
@@ -244,11 +245,11 @@ void SignalMatcher::Compiled::Tell(const CompiledSignal& signal, const File& fil
   seen.set_means(signal.means);
   seen.set_named(named.ok() ? *named : "");
   seen.set_step(step.value_or(-1));
-  seen.set_source(absl::StrCat("log ", line.path, ":", line.number));
+  seen.set_source(Cat("log ", line.path, ":", line.number));
   const std::string_view raw = PrefixOfCharacters(line.text, kLongestRaw);
-  seen.set_raw(absl::StrCat(raw, raw.size() < line.text.size() ? kCutMarker : ""));
+  seen.set_raw(Cat(raw, raw.size() < line.text.size() ? kCutMarker : ""));
   facts.push_back(std::move(fact));
-  if (!named.ok()) facts.push_back(MakeRemark(line, signal, named.status().message()));
+  if (!named.ok()) facts.push_back(MakeRemark(line, signal, std::string(named.status().message())));
 }
 
 SignalMatcher::SignalMatcher(std::unique_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
@@ -273,7 +274,7 @@ Result<SignalMatcher> SignalMatcher::Create(const v1::PipelineSpec& pipeline, co
   }
   for (auto& [written, source] : compiled->sources) {
     if (!source.set->Compile()) {
-      return absl::ResourceExhaustedError(absl::StrCat("compile the signals of ", written, ": too large together"));
+      return absl::ResourceExhaustedError(Cat("compile the signals of ", written, ": too large together"));
     }
     TRIODRILL_RETURN_IF_ERROR(compiled->AddFiles(written, source, run_dir, data_dir));
   }
