@@ -55,10 +55,11 @@ void FollowedFile::LookUp(Clock& clock) {
   Result<std::optional<OpenFile>> named = OpenNamed();
   problem_ = named.ok() ? "" : std::string(named.status().message());
   if (!named.ok()) return;
+  named_ = named->has_value();
   std::vector<FileId> held;
   for (const OpenFile& file : open_) held.push_back(file.id);
   std::optional<FileId> id;
-  if (named->has_value()) id = (*named)->id;
+  if (named_) id = (*named)->id;
   if (Look(held, id) == Naming::kOther) Hold(*std::move(*named));
 }
 

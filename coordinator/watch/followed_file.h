@@ -61,6 +61,7 @@ class FollowedFile {
   const std::string& path() const { return path_; }
   const std::string& problem() const { return problem_; }  // "" = none
   bool is_open() const { return !open_.empty(); }
+  bool vanished() const { return is_open() && !named_; }  // held, while its path names nothing
   int64_t switches() const { return switches_; }
   int64_t truncations() const { return truncations_; }
   const LineSplitter::Counts& counts() const { return splitter_.counts(); }
@@ -89,6 +90,7 @@ class FollowedFile {
   bool directory_watched_ = false;
   bool watched_ = true;
   bool distrusted_ = false;
+  bool named_ = false;
   bool behind_ = false;
   TimePoint known_to_{};
   TimePoint looked_up_at_{};

@@ -22,6 +22,9 @@ constexpr uint32_t kDirectoryGone = IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED;
 struct Directory {
   std::string path;
   int watch = -1;
+  // Its path may name nothing, or another directory, and no event will say so: it is not watched, or a file that was
+  // deleted from it is still held, which keeps a removed directory alive.
+  bool doubtful = true;
   std::string problem;
   std::unordered_multimap<std::string, FollowedFile*> files;  // by name
 };
@@ -75,7 +78,7 @@ class InotifyTail final : public LogTail {
   FileSet unfinished_;   // the last look left bytes in them
   FileSet suspects_;     // the last scan found bytes; the next look knows whether an event was on its way
   FileSet unannounced_;  // as of the end of the last look
-  int directories_missing_ = 0;
+  int directories_doubtful_ = 0;
   TimePoint quiet_{};  // the queue was empty then, and all that it had announced was read
   TimePoint caught_up_{};
   TimePoint next_scan_{};
@@ -151,9 +154,9 @@ void InotifyTail::LoseDirectory(Directory& directory) {
 }
 
 void InotifyTail::WatchDirectories(bool all, Work& work) {
-  if (!all && directories_missing_ == 0) return;
+  if (!all && directories_doubtful_ == 0) return;
   for (auto& [path, directory] : directories_) {
-    if (all || directory.watch < 0) WatchDirectory(directory, work);
+    if (all || directory.doubtful) WatchDirectory(directory, work);
   }
 }
 
@@ -171,7 +174,8 @@ void InotifyTail::Take(const FileEvent& event, Work& work) {
     }
     work.LookUpAll(directory);
     LoseDirectory(directory);
-    ++directories_missing_;
+    directory.doubtful = true;
+    ++directories_doubtful_;
     return;
   }
   const auto [first, last] = directory.files.equal_range(event.name);
@@ -243,14 +247,16 @@ std::vector<Line> InotifyTail::Tick() {
 }
 
 void InotifyTail::SettleAnnouncements() {
-  directories_missing_ = 0;
+  directories_doubtful_ = 0;
   unannounced_.clear();
   for (auto& [path, directory] : directories_) {
-    if (directory.watch < 0) ++directories_missing_;
+    directory.doubtful = directory.watch < 0;
     for (const auto& [name, file] : directory.files) {
+      directory.doubtful = directory.doubtful || file->vanished();
       file->SetDirectoryWatched(directory.watch >= 0);
       if (!file->announced()) unannounced_.insert(file);
     }
+    directories_doubtful_ += directory.doubtful ? 1 : 0;
   }
 }
 
