@@ -1,0 +1,149 @@
+#include "coordinator/plan/plan.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/plan/world.h"
+#include "triodrill/schema/json.h"
+
+namespace triodrill {
+namespace {
+
+using testing::AbleNodes;
+using testing::AddFault;
+using testing::EmptyDrill;
+using ::testing::HasSubstr;
+using testing::KillDrill;
+using testing::PauseDrill;
+using testing::PlanOf;
+using testing::RequestOf;
+using testing::Seconds;
+
+TEST(Plan, IsTheSameToTheByteForTheSameSeed) {
+  EXPECT_EQ(ToPrettyJson(PlanOf(KillDrill(10, 3))), ToPrettyJson(PlanOf(KillDrill(10, 3))));
+}
+
+TEST(Plan, AnotherSeedChoosesOtherTargets) {
+  v1::Drill other = KillDrill(10, 3);
+  other.mutable_spec()->mutable_trials()->set_seed(43);
+  EXPECT_NE(ToPrettyJson(PlanOf(KillDrill(10, 3))), ToPrettyJson(PlanOf(other)));
+}
+
+TEST(Plan, HasEveryFaultedAndShamTrialAndMixesThem) {
+  const v1::Plan plan = PlanOf(KillDrill(10, 5));
+  ASSERT_EQ(plan.trials_size(), 15);
+  int sham = 0;
+  bool sham_before_faulted = false;
+  bool seen_sham = false;
+  for (const v1::PlannedTrial& trial : plan.trials()) {
+    sham += trial.sham() ? 1 : 0;
+    sham_before_faulted |= seen_sham && !trial.sham();
+    seen_sham |= trial.sham();
+    EXPECT_EQ(trial.shots_size(), 1);
+  }
+  EXPECT_EQ(sham, 5);
+  EXPECT_TRUE(sham_before_faulted);
+}
+
+TEST(Plan, PickReachesEverySlotOverManyTrials) {
+  std::set<std::string> nodes;
+  const v1::Plan plan = PlanOf(KillDrill(50, 0));
+  for (const v1::PlannedTrial& trial : plan.trials()) nodes.insert(trial.shots(0).node());
+  EXPECT_THAT(nodes, ::testing::UnorderedElementsAre("n0", "n1", "n2"));
+}
+
+TEST(Plan, JitterStaysBelowItsBoundAndVaries) {
+  v1::Drill drill = KillDrill(50, 0);
+  *drill.mutable_spec()->mutable_faults(0)->mutable_start()->mutable_jitter() = Seconds(5);
+  std::set<int64_t> waits;
+  const v1::Plan plan = PlanOf(drill);
+  for (const v1::PlannedTrial& trial : plan.trials()) {
+    const Nanos jitter = ToNanos(trial.shots(0).jitter());
+    EXPECT_LT(jitter, std::chrono::seconds(5));
+    waits.insert(jitter.count());
+  }
+  EXPECT_EQ(waits.size(), 50u);
+}
+
+TEST(Plan, RefusesASelectorThatMatchesMoreThanItsLimit) {
+  v1::Drill drill = EmptyDrill(1, 0);
+  AddFault(drill, "kill", "process.kill").mutable_target()->clear_pick();
+  const plan::Outcome outcome = MakePlan(RequestOf(drill));
+  ASSERT_FALSE(outcome.plan.has_value());
+  EXPECT_EQ(outcome.refusals[0].exit_code, ExitCode::kRefused);
+  EXPECT_THAT(outcome.refusals[0].what, HasSubstr("matches 3, its limit is 1"));
+}
+
+TEST(Plan, RefusesANodeThatIsNotThere) {
+  v1::Drill drill = KillDrill();
+  drill.mutable_spec()->mutable_faults(0)->mutable_target()->add_nodes("n7");
+  const plan::Outcome outcome = MakePlan(RequestOf(drill));
+  ASSERT_FALSE(outcome.plan.has_value());
+  EXPECT_EQ(outcome.refusals[0].exit_code, ExitCode::kInvalidFile);
+  EXPECT_THAT(outcome.refusals[0].what, HasSubstr("no node 'n7'"));
+}
+
+TEST(Plan, RefusesARankBeyondTheWorld) {
+  v1::Drill drill = KillDrill();
+  drill.mutable_spec()->mutable_faults(0)->mutable_target()->clear_pick();
+  drill.mutable_spec()->mutable_faults(0)->mutable_target()->add_ranks(3);
+  EXPECT_THAT(MakePlan(RequestOf(drill)).refusals[0].what, HasSubstr("there is no rank 3"));
+}
+
+TEST(Plan, NeverAimsAtASpare) {
+  plan::Request request = RequestOf(KillDrill(30, 0));
+  request.partition.mutable_spec()->add_spares("n1");
+  const v1::Plan plan = *MakePlan(request).plan;
+  for (const v1::PlannedTrial& trial : plan.trials()) EXPECT_NE(trial.shots(0).node(), "n1");
+}
+
+TEST(Plan, SaysWhyANodeCannotDoTheFault) {
+  plan::Request request = RequestOf(KillDrill());
+  request.abilities = AbleNodes();
+  for (v1::Capability& capability : *request.abilities->at("n2").mutable_capabilities()) {
+    if (capability.kind() == "process.kill") {
+      capability.set_possible(false);
+      capability.set_reason("no pidfd in this kernel");
+    }
+  }
+  const plan::Outcome outcome = MakePlan(request);
+  ASSERT_FALSE(outcome.plan.has_value());
+  EXPECT_EQ(outcome.refusals[0].exit_code, ExitCode::kRefused);
+  EXPECT_THAT(outcome.refusals[0].what, HasSubstr("n2: no pidfd in this kernel"));
+}
+
+TEST(Plan, TakesTheOtherwiseAndSaysSo) {
+  v1::Drill drill = EmptyDrill(1, 1);
+  v1::Fault& fault = AddFault(drill, "slow", "cpu.throttle");
+  fault.mutable_hold()->set_until("isolated");
+  *fault.mutable_hold()->mutable_max() = Seconds(5);
+  fault.mutable_otherwise()->set_inject("cpu.stutter");
+  SelectParameters("cpu.stutter", *fault.mutable_otherwise()->mutable_with());
+  plan::Request request = RequestOf(drill);
+  request.abilities = AbleNodes();
+  for (auto& [name, hello] : *request.abilities) {
+    for (v1::Capability& capability : *hello.mutable_capabilities()) {
+      if (capability.kind() != "cpu.throttle") continue;
+      capability.set_possible(false);
+      capability.set_reason("no writable cgroup");
+    }
+  }
+  const v1::Plan plan = *MakePlan(request).plan;
+  EXPECT_EQ(plan.trials(0).shots(0).kind(), "cpu.stutter");
+  EXPECT_TRUE(plan.trials(0).shots(0).with().has_cpu_stutter());
+  ASSERT_EQ(plan.substitutions_size(), 1);
+  EXPECT_THAT(plan.substitutions(0).reason(), HasSubstr("no writable cgroup"));
+}
+
+TEST(Plan, TheNodesOwnMaximumIsLaterThanThePlansEnd) {
+  const v1::Plan plan = PlanOf(PauseDrill());
+  EXPECT_GT(ToNanos(plan.trials(0).shots(0).max_hold()), ToNanos(plan.trials(0).shots(0).hold().max()));
+}
+
+TEST(Plan, SaysThatNoAgentWasAsked) {
+  EXPECT_THAT(PlanOf(KillDrill()).remarks(), ::testing::Contains(HasSubstr("no agent was asked")));
+}
+
+}  // namespace
+}  // namespace triodrill
