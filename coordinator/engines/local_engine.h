@@ -82,6 +82,7 @@ class LocalEngine {
 
  private:
   Status Spawn(const std::string& spec_file, Lifetime lifetime);
+  Status Order(const std::string& verb, const std::string& node, bool stay_down = false);
 
   Programs programs_;
   std::string state_dir_;

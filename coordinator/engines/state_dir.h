@@ -2,6 +2,7 @@
 //
 //   coordinator.sock   the fleet listens here (Unix socket: outside the faulted network)
 //   run.lock           held by the one run on this partition
+//   up.lock            held while the sandbox is being brought up
 //   shadow.sock .lock .pid .log .json   the sandbox's control socket, lock, process, errors, specification
 //   hosts              /etc/hosts of every node
 //   nodes/NODE/        journal/ policy.yaml agent.log
@@ -37,16 +38,22 @@ inline std::string NodeDir(const std::string& state_dir, std::string_view node) 
   return state_dir + "/nodes/" + std::string(node);
 }
 
-// One run on one partition. Released by the destructor and by the death of the process (flock), never by hand.
+// One run on one partition (or, for a moment, one that brings it up). Released by the destructor and by the death of
+// the process (flock), never by hand.
 class PartitionLock {
  public:
   // FailedPrecondition naming the holder's pid if another run has it.
   static Result<std::unique_ptr<PartitionLock>> Take(const std::string& state_dir);
+
+  // The same on up.lock, for as long as a sandbox is being brought up: its files are written anew then.
+  static Result<std::unique_ptr<PartitionLock>> TakeForUp(const std::string& state_dir);
   ~PartitionLock();
   PartitionLock(const PartitionLock&) = delete;
   PartitionLock& operator=(const PartitionLock&) = delete;
 
  private:
+  static Result<std::unique_ptr<PartitionLock>> TakeFile(const std::string& file, const std::string& holder);
+
   explicit PartitionLock(int fd) : fd_(fd) {}
   int fd_;
 };

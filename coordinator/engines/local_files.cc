@@ -1,0 +1,60 @@
+#include "coordinator/engines/local_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "coordinator/engines/local_spec.h"
+#include "coordinator/engines/state_dir.h"
+#include "google/protobuf/util/json_util.h"
+#include "triodrill/text.h"
+
+namespace triodrill::engines {
+namespace {
+
+Status MakeDirectory(const std::string& directory) {
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoStatus("make directory", directory);
+  return Ok();
+}
+
+// Whole or not at all.
+Status WritePrivateFile(const std::string& file, const std::string& text) {
+  const std::string aside = file + ".new";
+  const int fd = open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return ErrnoStatus("open", aside);
+  const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const Status failed = whole ? Ok() : ErrnoStatus("write", aside);
+  close(fd);
+  TRIODRILL_RETURN_IF_ERROR(failed);
+  if (rename(aside.c_str(), file.c_str()) != 0) return ErrnoStatus("rename to", file);
+  return Ok();
+}
+
+}  // namespace
+
+std::string SpecFile(const std::string& state_dir) { return state_dir + "/shadow.json"; }
+
+Status WriteLocalFiles(const v1::ShadowSpec& spec, const std::string& state_dir) {
+  std::error_code error;
+  std::filesystem::remove_all(RunDir(state_dir), error);
+  if (error) return absl::UnavailableError(Cat("empty the run directory ", RunDir(state_dir), ": ", error.message()));
+  for (const std::string& directory : {RunDir(state_dir), RunDir(state_dir) + "/tmp", state_dir + "/nodes"}) {
+    TRIODRILL_RETURN_IF_ERROR(MakeDirectory(directory));
+  }
+  for (const v1::ShadowNode& node : spec.nodes()) {
+    const std::string directory = NodeDir(state_dir, node.name());
+    TRIODRILL_RETURN_IF_ERROR(MakeDirectory(directory));
+    TRIODRILL_RETURN_IF_ERROR(WritePrivateFile(directory + "/policy.yaml", AgentPolicyYaml(node.name())));
+  }
+  std::string text;
+  const auto printed = google::protobuf::util::MessageToJsonString(spec, &text);
+  if (!printed.ok())
+    return absl::InternalError(Cat("write the shadow specification: ", std::string(printed.message())));
+  return WritePrivateFile(SpecFile(state_dir), text + "\n");
+}
+
+}  // namespace triodrill::engines

@@ -1,0 +1,135 @@
+#include "coordinator/engines/local_spec.h"
+
+#include <vector>
+
+#include "coordinator/engines/local_engine.h"
+#include "coordinator/engines/state_dir.h"
+#include "triodrill/text.h"
+#include "triodrill/v1/faults.pb.h"
+#include "triodrill/v1/options.pb.h"
+
+namespace triodrill::engines {
+namespace {
+
+constexpr int kPrefixLength = 24;
+
+// Nodes without an address get one of the private network that the examples use.
+std::string AddressOf(const v1::PartitionSpec& partition, int index) {
+  const std::string& given = partition.nodes(index).address();
+  return given.empty() ? Cat("10.77.0.", 10 + index) : given;
+}
+
+v1::Program AgentProgram(const Programs& programs, const std::string& state_dir, const std::string& node) {
+  v1::Program agent;
+  const std::string directory = NodeDir(state_dir, node);
+  for (const std::string& argument : {programs.agent, std::string("--node"), node, std::string("--coordinator"),
+                                      "unix:" + CoordinatorSocket(state_dir), std::string("--state-dir"), directory,
+                                      std::string("--policy"), directory + "/policy.yaml"}) {
+    agent.add_argv(argument);
+  }
+  agent.set_out(directory + "/agent.log");
+  agent.set_err(directory + "/agent.log");
+  return agent;
+}
+
+Result<v1::Program> WorkloadProgram(const v1::Workload& workload, const std::map<std::string, std::string>& values,
+                                    const std::string& state_dir, const std::string& node) {
+  v1::Program program;
+  for (const std::string& argument : workload.command()) {
+    TRIODRILL_ASSIGN_OR_RETURN(*program.add_argv(), Expand(argument, values));
+  }
+  for (const std::string& entry : workload.env()) {
+    if (entry.find('=') == std::string::npos || entry.front() == '=') {
+      return absl::InvalidArgumentError(Cat("workload environment \"", entry, "\": write NAME=value"));
+    }
+    TRIODRILL_ASSIGN_OR_RETURN(*program.add_env(), Expand(entry, values));
+  }
+  program.set_out(Cat(RunDir(state_dir), "/", node, ".out"));
+  program.set_err(Cat(RunDir(state_dir), "/", node, ".err"));
+  return program;
+}
+
+}  // namespace
+
+Result<std::string> Expand(std::string_view text, const std::map<std::string, std::string>& values) {
+  std::string expanded;
+  size_t at = 0;
+  for (size_t open; (open = text.find("${", at)) != std::string_view::npos;) {
+    const size_t close = text.find('}', open);
+    if (close == std::string_view::npos) return absl::InvalidArgumentError(Cat("\"", text, "\": a ${ is not closed"));
+    const std::string name(text.substr(open + 2, close - open - 2));
+    const auto value = values.find(name);
+    if (value == values.end()) {
+      std::string known;
+      for (const auto& entry : values) Append(known, known.empty() ? "" : ", ", entry.first);
+      return absl::InvalidArgumentError(Cat("\"", text, "\": there is no ${", name, "}; known are ", known));
+    }
+    Append(expanded, text.substr(at, open - at), value->second);
+    at = close + 1;
+  }
+  Append(expanded, text.substr(at));
+  return expanded;
+}
+
+std::string AgentPolicyYaml(std::string_view node) {
+  std::string kinds;
+  const google::protobuf::Descriptor* parameters = v1::Parameters::descriptor();
+  for (int i = 0; i < parameters->field_count(); ++i) {
+    const google::protobuf::Descriptor* fault = parameters->field(i)->message_type();
+    if (fault == nullptr) continue;
+    Append(kinds, kinds.empty() ? "" : ", ", fault->options().GetExtension(v1::fault).kind());
+  }
+  // The command line's program is what is matched: a training job may well have "triodrill" in an argument or a path.
+  return Cat(
+      "# Written by triodrill for a node of the embedded shadow partition.\n"
+      "apiVersion: triodrill/v1\n"
+      "kind: AgentPolicy\n"
+      "metadata: {name: ",
+      node,
+      "}\n"
+      "spec:\n"
+      "  shadow: true\n"
+      "  faults: [",
+      kinds,
+      "]\n"
+      "  max_hold: 5min\n"
+      "  protect_commands: ['^(\\S*/)?triodrill(d|-[a-z]+)?( |$)']\n"
+      "  protect_interfaces: [lo]\n");
+}
+
+Result<v1::ShadowSpec> LocalEngine::Spec(const v1::Partition& partition, const v1::Pipeline& pipeline,
+                                         const Programs& programs, const std::string& state_dir) {
+  const v1::PartitionSpec& wanted = partition.spec();
+  if (wanted.engine() != "local") {
+    return absl::InvalidArgumentError(Cat("partition ", partition.metadata().name(), ": engine \"", wanted.engine(),
+                                          "\" is not the embedded one; that is \"local\""));
+  }
+  if (wanted.nodes().empty())
+    return absl::InvalidArgumentError(Cat("partition ", partition.metadata().name(), ": it has no nodes"));
+  v1::ShadowSpec spec;
+  spec.set_name(partition.metadata().name());
+  spec.set_state_dir(state_dir);
+  spec.set_prefix_length(kPrefixLength);
+  for (int i = 0; i < wanted.nodes_size(); ++i) {
+    const std::string& name = wanted.nodes(i).name();
+    const std::map<std::string, std::string> values = {
+        {"node", name},
+        {"node_index", std::to_string(i)},
+        {"nodes", std::to_string(wanted.nodes_size())},
+        {"address", AddressOf(wanted, i)},
+        {"first_node", wanted.nodes(0).name()},
+        {"first_address", AddressOf(wanted, 0)},
+        {"run_dir", RunDir(state_dir)},
+        {"data_dir", programs.data_dir},
+    };
+    v1::ShadowNode& node = *spec.add_nodes();
+    node.set_name(name);
+    node.set_address(AddressOf(wanted, i));
+    *node.mutable_agent() = AgentProgram(programs, state_dir, name);
+    TRIODRILL_ASSIGN_OR_RETURN(*node.mutable_workload(),
+                               WorkloadProgram(pipeline.spec().workload(), values, state_dir, name));
+  }
+  return spec;
+}
+
+}  // namespace triodrill::engines

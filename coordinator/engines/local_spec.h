@@ -1,0 +1,19 @@
+// What goes into the embedded partition's files: pure texts and values.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "triodrill/status.h"
+
+namespace triodrill::engines {
+
+// Replaces ${name}; InvalidArgument names one that is unknown. A '$' without '{' stays.
+Result<std::string> Expand(std::string_view text, const std::map<std::string, std::string>& values);
+
+// The policy of a node of the embedded partition: it is a shadow, every fault of the schema is allowed, the programs of
+// triodrill and the loopback interface are not.
+std::string AgentPolicyYaml(std::string_view node);
+
+}  // namespace triodrill::engines
