@@ -1,0 +1,228 @@
+#include "tests/hygiene/rules.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace triodrill::hygiene {
+namespace {
+
+using Folders = std::set<std::string, std::less<>>;
+
+// What the code of a folder may build on, beside itself. A folder that is not listed holds no code.
+const std::map<std::string, Folders, std::less<>>& MayUse() {
+  static const std::map<std::string, Folders, std::less<>> kMayUse = {
+      {"include", {}},          {"injectors", {"include"}},
+      {"reports", {"include"}}, {"coordinator", {"include", "reports"}},
+      {"drills", {"include"}},  {"tests", {"include", "injectors", "reports", "coordinator", "drills"}},
+  };
+  return kMayUse;
+}
+
+bool MayBuildOn(std::string_view user, std::string_view used) {
+  if (user == used) return true;
+  const auto found = MayUse().find(user);
+  return found != MayUse().end() && found->second.contains(used);
+}
+
+std::string At(const SourceFile& file, size_t line, std::string_view what) {
+  return file.path + ":" + std::to_string(line) + ": " + std::string(what);
+}
+
+// Calls `found(line number, groups)` for each match in each line of `text`; group 0 is the whole match.
+template <typename Found>
+void ForEachMatch(std::string_view text, const RE2& pattern, Found found) {
+  size_t number = 0;
+  std::vector<re2::StringPiece> pieces(static_cast<size_t>(pattern.NumberOfCapturingGroups()) + 1);
+  for (const std::string& line : Lines(text)) {
+    ++number;
+    size_t from = 0;
+    while (pattern.Match(line, from, line.size(), RE2::UNANCHORED, pieces.data(), static_cast<int>(pieces.size()))) {
+      std::vector<std::string> groups;
+      for (const re2::StringPiece& piece : pieces)
+        groups.emplace_back(piece.data() == nullptr ? "" : piece.as_string());
+      found(number, groups);
+      from = static_cast<size_t>(pieces[0].end() - line.data()) + (pieces[0].empty() ? 1 : 0);
+      if (from > line.size()) break;
+    }
+  }
+}
+
+using Groups = std::vector<std::string>;
+
+Findings Search(const SourceFile& file, std::string_view text, const RE2& pattern, std::string_view what) {
+  Findings findings;
+  ForEachMatch(text, pattern, [&](size_t line, const Groups& groups) {
+    findings.push_back(At(file, line, std::string(what) + ": " + groups[0]));
+  });
+  return findings;
+}
+
+void Add(Findings& all, Findings more) { std::move(more.begin(), more.end(), std::back_inserter(all)); }
+
+std::string WithoutHashComments(std::string_view text) {
+  std::string without(text);
+  RE2::GlobalReplace(&without, "#[^\n]*", "");
+  return without;
+}
+
+// The folder in which each of our targets is made, by the target's name.
+std::map<std::string, std::string> FoldersOfTargets(const Files& files) {
+  static const RE2 kMade(R"((triodrill_library|add_library)\((\w+))");
+  std::map<std::string, std::string> folders;
+  for (const SourceFile& file : files) {
+    if (!file.IsCMake()) continue;
+    ForEachMatch(WithoutHashComments(file.text), kMade, [&](size_t, const Groups& groups) {
+      const std::string& name = groups[2];
+      folders[groups[1] == "add_library" ? name : "triodrill_" + name] = file.Top();
+    });
+  }
+  return folders;
+}
+
+// Where each of these may be read, by the reason it is needed there.
+const Folders& ClockFiles() {
+  static const Folders kFiles = {
+      "drills/shadow/system_clock.cc",
+      "injectors/os/clock.cc",
+  };
+  return kFiles;
+}
+
+}  // namespace
+
+Findings WrongIncludes(const Files& files) {
+  static const RE2 kInclude(R"re(^\s*#\s*include\s*"(\w+)/)re");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp()) continue;
+    ForEachMatch(WithoutComments(file.text), kInclude, [&](size_t line, const Groups& groups) {
+      const std::string used = groups[1] == "triodrill" ? "include" : groups[1];
+      if (MayUse().contains(used) && !MayBuildOn(file.Top(), used)) {
+        findings.push_back(At(file, line, std::string(file.Top()) + " must not include " + used));
+      }
+    });
+  }
+  return findings;
+}
+
+Findings WrongLinks(const Files& files) {
+  static const RE2 kLinked(R"(\btriodrill(?:::|_)(\w+))");
+  const std::map<std::string, std::string> folders = FoldersOfTargets(files);
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (!file.IsCMake() || file.Top().empty()) continue;
+    ForEachMatch(WithoutHashComments(file.text), kLinked, [&](size_t line, const Groups& groups) {
+      const auto made = folders.find("triodrill_" + groups[1]);
+      if (made == folders.end() || made->second.empty() || MayBuildOn(file.Top(), made->second)) return;
+      findings.push_back(At(file, line, std::string(file.Top()) + " must not link " + groups[0]));
+    });
+  }
+  return findings;
+}
+
+Findings ShellStrings(const Files& files) {
+  static const RE2 kCall(R"((^|[^\w.>])(system|popen|wordexp)\s*\()");
+  static const RE2 kShell(R"re("(/bin/|/usr/bin/)?(ba|da)?sh"|\bsh -c\b)re");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp()) continue;
+    Add(findings, Search(file, CodeOnly(file.text), kCall, "runs a shell"));
+    if (file.Top() != "tests") Add(findings, Search(file, WithoutComments(file.text), kShell, "names a shell"));
+  }
+  return findings;
+}
+
+Findings ClocksAndChance(const Files& files) {
+  static const RE2 kReads(
+      R"((?:_clock::now|\bclock_gettime\b|\bgettimeofday\b|[^\w.>:]time\(|\bsleep_(for|until)\b|\b(u|nano|clock_nano)?sleep\(|\brandom_device\b|\bgetrandom\b|[^\w.>:]s?rand(?:om)?\())");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp() || file.Top() == "tests" || ClockFiles().contains(file.path)) continue;
+    Add(findings, Search(file, CodeOnly(file.text), kReads, "takes time or chance from the machine"));
+  }
+  return findings;
+}
+
+Findings LongFiles(const Files& files) {
+  Findings findings;
+  for (const SourceFile& file : files) {
+    const bool code = file.IsCpp() || file.IsCMake() || file.Is(".py") || file.path == "dev";
+    const size_t most = file.path == "CMakeLists.txt" ? 149 : 400;
+    const size_t lines = Lines(file.text).size();
+    if (code && lines > most) findings.push_back(At(file, lines, "more than " + std::to_string(most) + " lines"));
+  }
+  return findings;
+}
+
+Findings UnregisteredTests(const Files& files) {
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (file.Top() != "tests" || (!file.Is("_test.cc") && !file.Is("_bench.cc"))) continue;
+    const size_t slash = file.path.rfind('/');
+    const std::string list = file.path.substr(0, slash) + "/CMakeLists.txt";
+    const auto found =
+        std::find_if(files.begin(), files.end(), [&](const SourceFile& one) { return one.path == list; });
+    const RE2 name("(^|[\\s(])" + RE2::QuoteMeta(file.path.substr(slash + 1)) + "($|[\\s)])");
+    if (found == files.end() || !RE2::PartialMatch(WithoutHashComments(found->text), name)) {
+      findings.push_back(At(file, 1, "is in no CMakeLists.txt of its folder, so it is never run"));
+    }
+  }
+  return findings;
+}
+
+Findings Globs(const Files& files) {
+  static const RE2 kGlob(R"(file\s*\(\s*GLOB|aux_source_directory)");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (file.IsCMake())
+      Add(findings, Search(file, WithoutHashComments(file.text), kGlob, "lists its sources by pattern"));
+  }
+  return findings;
+}
+
+Findings LeftForLater(const Files& files) {
+  static const RE2 kWords(std::string(R"(\b(TO)") + R"(DO|FIX)" + R"(ME|XX)" + R"(X|HA)" + R"(CK)\b|^\s*#if 0)");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    const bool code = file.IsCpp() || file.IsCMake() || file.Is(".proto") || file.Is(".py") || file.Is(".yaml");
+    if (code) Add(findings, Search(file, file.text, kWords, "is left for later"));
+  }
+  return findings;
+}
+
+Findings DrillsWithoutWords(const Files& files) {
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (!file.path.starts_with("drills/library/") || !file.Is(".yaml")) continue;
+    if (!file.text.starts_with("#")) findings.push_back(At(file, 1, "does not begin with a comment on what it is for"));
+    if (file.text.find("question:") == std::string::npos) findings.push_back(At(file, 1, "asks no question"));
+  }
+  return findings;
+}
+
+Findings HomePaths(const Files& files) {
+  static const RE2 kHome(std::string("(^|[^\\w.$}/-])/(ho") + "me|ro" + "ot|Us" + "ers|wo" + "rk)/[a-z]");
+  Findings findings;
+  for (const SourceFile& file : files) Add(findings, Search(file, file.text, kHome, "names a path of one machine"));
+  return findings;
+}
+
+Findings FoldersWithoutReadme(const Files& files) {
+  std::set<std::string> folders;
+  std::set<std::string> described;
+  for (const SourceFile& file : files) {
+    const std::string top(file.Top());
+    if (!top.empty() && !top.starts_with(".")) folders.insert(top);
+    if (file.path == top + "/README.md") described.insert(top);
+  }
+  Findings findings;
+  for (const std::string& folder : folders) {
+    if (!described.contains(folder)) findings.push_back(folder + ": has no README.md");
+  }
+  return findings;
+}
+
+}  // namespace triodrill::hygiene
