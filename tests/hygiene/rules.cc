@@ -85,6 +85,7 @@ std::map<std::string, std::string> FoldersOfTargets(const Files& files) {
 // Where each of these may be read, by the reason it is needed there.
 const Folders& ClockFiles() {
   static const Folders kFiles = {
+      "coordinator/os/clock.cc",
       "drills/shadow/system_clock.cc",
       "injectors/os/clock.cc",
   };
