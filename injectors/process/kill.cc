@@ -1,0 +1,102 @@
+#include "injectors/process/kill.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "injectors/journal/record.h"
+#include "injectors/os/step.h"
+#include "injectors/process/process_identity.h"
+#include "injectors/process/target.h"
+#include "triodrill/text.h"
+
+namespace triodrill {
+namespace {
+
+// Signals whose default action ends the process.
+Result<int> FatalSignal(const std::string& name) {
+  struct Named {
+    std::string_view name;
+    int number;
+  };
+  constexpr std::array<Named, 12> kFatal = {{{"SIGKILL", SIGKILL},
+                                             {"SIGTERM", SIGTERM},
+                                             {"SIGINT", SIGINT},
+                                             {"SIGQUIT", SIGQUIT},
+                                             {"SIGHUP", SIGHUP},
+                                             {"SIGABRT", SIGABRT},
+                                             {"SIGSEGV", SIGSEGV},
+                                             {"SIGBUS", SIGBUS},
+                                             {"SIGFPE", SIGFPE},
+                                             {"SIGILL", SIGILL},
+                                             {"SIGSYS", SIGSYS},
+                                             {"SIGXCPU", SIGXCPU}}};
+  if (name.empty()) return SIGKILL;
+  std::string known;
+  for (const Named& signal : kFatal) {
+    if (signal.name == name) return signal.number;
+    Append(known, known.empty() ? "" : ", ", signal.name);
+  }
+  return absl::InvalidArgumentError(Cat("signal '", name, "': not one that ends a process; known are ", known));
+}
+
+class ProcessKill final : public Injector {
+ public:
+  Result<v1::UndoRecord> Prepare(const v1::AimedFault& fault) override {
+    TRIODRILL_ASSIGN_OR_RETURN(const int signal, FatalSignal(fault.with().process_kill().signal()));
+    TRIODRILL_ASSIGN_OR_RETURN(const ProcessHandle process, OpenTarget(fault));
+    const v1::ProcessIdentity& who = process.identity();
+    TRIODRILL_ASSIGN_OR_RETURN(const ProcessStatus status, ReadProcessStatus(who.pid()));
+    if ((status.ignored >> (signal - 1) & 1) != 0 || (status.blocked >> (signal - 1) & 1) != 0) {
+      return absl::FailedPreconditionError(
+          Cat("kill ", Describe(who), ": it ignores or blocks signal ", signal, "; use SIGKILL"));
+    }
+    TRIODRILL_RETURN_IF_ERROR(process.Signal(0));  // whether we may
+    TRIODRILL_ASSIGN_OR_RETURN(const ProcessStat stat, ReadProcessStat(who.pid()));
+    TRIODRILL_ASSIGN_OR_RETURN(v1::UndoRecord record, NewUndoRecord(fault, ProcessResource(who, "run-state")));
+    record.mutable_process()->set_state(std::string(1, stat.state));
+    record.set_by_hand(Cat("nothing to undo: a killed process does not come back; start the workload's process ",
+                           who.pid(), " anew if nothing else does, and remove the record"));
+    return record;
+  }
+
+  Status Apply(const v1::UndoRecord& record) override {
+    TRIODRILL_ASSIGN_OR_RETURN(const int signal, FatalSignal(record.fault().with().process_kill().signal()));
+    TRIODRILL_ASSIGN_OR_RETURN(const ProcessHandle process, ProcessHandle::Open(record.fault().target().process()));
+    if (process.Ended()) return absl::NotFoundError(Cat(Describe(process.identity()), " had ended before"));
+    Step("kill: opened");
+    TRIODRILL_RETURN_IF_ERROR(process.Signal(signal));
+    Step("kill: sent");
+    return Ok();
+  }
+
+  Status Revert(const v1::UndoRecord&) override { return Ok(); }
+
+  Result<Effect> Inspect(const v1::UndoRecord& record) override {
+    std::string why;
+    TRIODRILL_ASSIGN_OR_RETURN(const std::optional<ProcessHandle> process, FindTarget(record, &why));
+    if (!process.has_value()) return Effect{Presence::kPresent, Cat("pidfd readable or process gone: ", why)};
+    return Effect{Presence::kAbsent, Cat(Describe(process->identity()), " is alive")};
+  }
+};
+
+v1::Capability Probe(const char* kind) {
+  v1::Capability capability;
+  capability.set_kind(kind);
+  const UniqueFd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  const bool works = self.valid() && ::syscall(SYS_pidfd_send_signal, self.get(), 0, nullptr, 0) == 0;
+  capability.set_possible(works);
+  capability.set_reason(
+      works ? "pidfd" : std::string(ErrnoStatus("open", "a pidfd").message()) + "; Linux 5.3 or later is needed");
+  return capability;
+}
+
+}  // namespace
+
+std::unique_ptr<Injector> MakeProcessKill() { return std::make_unique<ProcessKill>(); }
+v1::Capability ProbeProcessKill() { return Probe("process.kill"); }
+v1::Capability ProbeProcessPause() { return Probe("process.pause"); }
+
+}  // namespace triodrill
