@@ -1,5 +1,8 @@
 #include "triodrill/schema/diagnostic.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "triodrill/text.h"
 
 namespace triodrill {
@@ -10,6 +13,12 @@ std::string Diagnostic::Text() const {
   Append(text, ": error: ", what);
   if (!hint.empty()) Append(text, "; hint: ", hint);
   return text;
+}
+
+void SortByPlace(std::vector<Diagnostic>& problems, size_t first) {
+  std::stable_sort(
+      problems.begin() + static_cast<std::ptrdiff_t>(first), problems.end(),
+      [](const Diagnostic& a, const Diagnostic& b) { return std::tie(a.line, a.column) < std::tie(b.line, b.column); });
 }
 
 std::string Text(const std::vector<Diagnostic>& problems) {

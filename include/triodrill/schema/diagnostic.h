@@ -17,6 +17,9 @@ struct Diagnostic {
   friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
+// Into the order of the text, from index `first` on; those of one place keep their order.
+void SortByPlace(std::vector<Diagnostic>& problems, size_t first = 0);
+
 // One diagnostic a line, each ended by a newline.
 std::string Text(const std::vector<Diagnostic>& problems);
 

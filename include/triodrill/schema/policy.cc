@@ -21,6 +21,7 @@ bool ParseAgentPolicy(std::string_view text, std::string_view file, v1::AgentPol
     problems.push_back(
         places.At(Cat("spec.faults[", i, "]"), file, Cat("unknown fault `", kind, "`"), SuggestFrom(kind, kinds)));
   }
+  SortByPlace(problems, before);
   FillDefaults(policy, places);
   return problems.size() == before;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "google/protobuf/message.h"
+#include "triodrill/schema/documents.h"
+#include "triodrill/schema/nearest.h"
 #include "triodrill/schema/tree.h"
 #include "triodrill/schema/walk.h"
 #include "triodrill/text.h"
@@ -29,25 +31,34 @@ bool ParseYaml(std::string_view text, std::string_view file, google::protobuf::M
   YamlNode root;
   if (!ParseTree(text, file, root, problems)) return false;
   Walker(file, places, problems).Document(root, out);
-  std::stable_sort(problems.begin() + static_cast<std::ptrdiff_t>(before), problems.end(),
-                   [](const Diagnostic& a, const Diagnostic& b) {
-                     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-                   });
+  SortByPlace(problems, before);
   return problems.size() == before;
+}
+
+std::optional<std::string> PeekKind(std::string_view text, std::string_view file, std::vector<Diagnostic>& problems) {
+  YamlNode root;
+  if (!ParseTree(text, file, root, problems)) return std::nullopt;
+  std::vector<std::string> known;
+  for (const auto* type : DocumentTypes()) known.push_back(type->name());
+  const auto refuse = [&](Place place, std::string what, std::string hint) {
+    problems.push_back({std::string(file), place.line, place.column, std::move(what), std::move(hint)});
+    return std::nullopt;
+  };
+  const YamlNode* kind = root.Find("kind");
+  if (kind == nullptr)
+    return refuse(root.place, "`kind` is missing", Cat("add `kind: Drill`; ", SuggestFrom("", known)));
+  if (kind->kind != YamlNode::Kind::kScalar) return refuse(kind->place, "`kind` is no text", SuggestFrom("", known));
+  if (std::find(known.begin(), known.end(), kind->scalar) == known.end()) {
+    return refuse(kind->place, Cat("unknown kind ", Quoted(kind->scalar)), SuggestFrom(kind->scalar, known));
+  }
+  return kind->scalar;
 }
 
 Result<std::string> PeekKind(std::string_view text, std::string_view file) {
   std::vector<Diagnostic> problems;
-  YamlNode root;
-  if (!ParseTree(text, file, root, problems)) return absl::InvalidArgumentError(problems.front().Text());
-  const YamlNode* kind = root.Find("kind");
-  if (kind == nullptr || kind->kind != YamlNode::Kind::kScalar) {
-    const Place place = kind == nullptr ? root.place : kind->place;
-    return absl::InvalidArgumentError(Diagnostic{std::string(file), place.line, place.column, "`kind` is missing",
-                                                 "add `kind: Drill`, `Partition`, `Pipeline` or `AgentPolicy`"}
-                                          .Text());
-  }
-  return kind->scalar;
+  const auto kind = PeekKind(text, file, problems);
+  if (!kind) return absl::InvalidArgumentError(problems.front().Text());
+  return *kind;
 }
 
 }  // namespace triodrill

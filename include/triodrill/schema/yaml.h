@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,7 +54,9 @@ class Places {
 bool ParseYaml(std::string_view text, std::string_view file, google::protobuf::Message& out, Places& places,
                std::vector<Diagnostic>& problems);
 
-// The `kind` of a document ("Drill"), without reading the rest. The error's message is a Diagnostic's Text().
+// The `kind` of a document ("Drill"), without reading the rest; nullopt, and `problems` has grown, if it has none that
+// is known. The second form's error is the first diagnostic's Text().
+std::optional<std::string> PeekKind(std::string_view text, std::string_view file, std::vector<Diagnostic>& problems);
 Result<std::string> PeekKind(std::string_view text, std::string_view file);
 
 }  // namespace triodrill
