@@ -1,0 +1,119 @@
+#include "tests/unit/injectors/child.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "injectors/os/clock.h"
+
+namespace triodrill::testing {
+
+Child::Child(const std::function<void()>& body) : pid_(::fork()) {
+  if (pid_ != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that dies leaves nothing behind
+  body();
+  ::_exit(0);
+}
+
+Child Child::Idle(int threads) {
+  int ready[2];
+  if (::pipe(ready) != 0) ::abort();
+  Child child([&] {
+    for (int i = 1; i < threads; ++i) {
+      std::thread([] {
+        while (true) ::pause();
+      }).detach();
+    }
+    [[maybe_unused]] const ssize_t wrote = ::write(ready[1], "r", 1);
+    while (true) ::pause();
+  });
+  char byte = 0;
+  [[maybe_unused]] const ssize_t got = ::read(ready[0], &byte, 1);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  return child;
+}
+
+Child Child::Busy() {
+  return Child([] {
+    volatile unsigned long count = 0;
+    while (true) count = count + 1;
+  });
+}
+
+Child::~Child() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+v1::ProcessIdentity Child::identity() const {
+  const Result<v1::ProcessIdentity> identity = IdentifyProcess(pid_);
+  return identity.ok() ? *identity : v1::ProcessIdentity();
+}
+
+void Child::Kill() const { ::kill(pid_, SIGKILL); }
+
+int Child::Reap() {
+  int status = -1;
+  ::waitpid(pid_, &status, 0);
+  pid_ = 0;
+  return status;
+}
+
+char Child::State() const {
+  const Result<ProcessStat> stat = ReadProcessStat(pid_);
+  return stat.ok() ? stat->state : '-';
+}
+
+namespace {
+
+v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
+  v1::AimedFault fault;
+  fault.set_shot(shot);
+  fault.set_run_id(Cat("test-", ::getpid()));
+  fault.set_kind(kind);
+  if (kind == "process.kill") fault.mutable_with()->mutable_process_kill();
+  if (kind == "process.pause") fault.mutable_with()->mutable_process_pause();
+  if (kind == "link.down") fault.mutable_with()->mutable_link_down();
+  if (kind == "cpu.throttle") fault.mutable_with()->mutable_cpu_throttle()->set_quota(20);
+  if (kind == "cpu.stutter") {
+    *fault.mutable_with()->mutable_cpu_stutter()->mutable_run() = ToProto(std::chrono::milliseconds(5));
+    *fault.mutable_with()->mutable_cpu_stutter()->mutable_stop() = ToProto(std::chrono::milliseconds(5));
+  }
+  return fault;
+}
+
+}  // namespace
+
+v1::AimedFault Aim(const std::string& kind, const v1::ProcessIdentity& target, const std::string& shot) {
+  v1::AimedFault fault = Fault(kind, shot);
+  *fault.mutable_target()->mutable_process() = target;
+  return fault;
+}
+
+v1::AimedFault Aim(const std::string& kind, const v1::LinkIdentity& target, const std::string& shot) {
+  v1::AimedFault fault = Fault(kind, shot);
+  *fault.mutable_target()->mutable_link() = target;
+  return fault;
+}
+
+bool Eventually(const std::function<bool()>& condition) { return LookUntil(std::chrono::seconds(10), condition); }
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string path = (std::filesystem::temp_directory_path() / "triodrill-test-XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) ::abort();
+  path_ = path;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace triodrill::testing

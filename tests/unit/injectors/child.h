@@ -1,0 +1,57 @@
+// Real processes to break, each ended and reaped with its object.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "injectors/process/process_identity.h"
+#include "triodrill/v1/undo.pb.h"
+
+namespace triodrill::testing {
+
+class Child {
+ public:
+  // Runs `body` in a forked child. It must not return into the test: the child ends with it.
+  explicit Child(const std::function<void()>& body);
+  // One that waits for its end in `threads` threads.
+  static Child Idle(int threads = 1);
+  // One that computes without end.
+  static Child Busy();
+  ~Child();
+  Child(Child&& other) noexcept : pid_(other.pid_) { other.pid_ = 0; }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+  v1::ProcessIdentity identity() const;
+  // SIGKILL; not reaped, so it stays a zombie until Reap or the end.
+  void Kill() const;
+  // Waits for its end and returns what waitpid said.
+  int Reap();
+  char State() const;
+
+ private:
+  pid_t pid_;
+};
+
+// A fault of `kind` on a process, with valid parameters.
+v1::AimedFault Aim(const std::string& kind, const v1::ProcessIdentity& target, const std::string& shot = "1.a.0");
+v1::AimedFault Aim(const std::string& kind, const v1::LinkIdentity& target, const std::string& shot = "1.a.0");
+
+// Looks until it is true, at most ten seconds.
+bool Eventually(const std::function<bool()>& condition);
+
+// A directory that goes with the object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace triodrill::testing
