@@ -44,7 +44,7 @@ struct Verdict {
   std::vector<Objective> objectives;
 };
 
-std::string_view Name(Answer answer);       // "PASS", "FAIL", "INCONCLUSIVE"
-std::string_view Name(RunOutcome outcome);  // "finished", …
+std::string Name(Answer answer);       // "PASS", "FAIL", "INCONCLUSIVE"
+std::string Name(RunOutcome outcome);  // "finished", …
 
 }  // namespace triodrill

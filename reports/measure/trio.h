@@ -72,7 +72,7 @@ struct Isolation {
 struct Interruption {
   v1::Domain level = v1::DOMAIN_NONE;
   std::vector<std::string> interrupted;  // I
-  double share = 0;                      // |I and serving| / |serving|
+  double share = 0;                      // |I| / |members of the job|
 };
 
 struct Milestones {
@@ -101,11 +101,12 @@ struct TrialTrio {
 
   std::vector<FaultedTarget> targets;
   std::optional<Instant> landed;     // t0; in a sham trial the instant at which nothing was applied
-  std::optional<Instant> withdrawn;  // when a held fault was seen gone
+  std::optional<Instant> withdrawn;  // when the last fault that was held was seen gone
   Span observed{};                   // from t0 to the trial's end
   double baseline_steps_per_s = 0;
   std::optional<int64_t> high_water_step;  // before t0
-  std::vector<std::string> serving;        // slots, before
+  std::vector<std::string> serving;        // slots that made progress in the baseline
+  std::vector<std::string> members;        // serving, and every slot with a live rank process at t0: the job
   std::vector<std::string> serving_after;  // slots, in the recovered window
 
   // Faulted trials with a landing only.
@@ -173,13 +174,14 @@ struct Trio {
   Summary recovery_time;
   int sham_trials = 0;  // valid
   int false_alarms = 0;
+  std::vector<OpenUndo> stray_undos;  // of shots that no trial knows, and not confirmed
 };
 
 // Words as they stand in trio.json.
-std::string_view Name(Naming naming);
-std::string_view Name(Basis basis);
-std::string_view Name(Coverage coverage);
-std::string_view Name(UndoState undo);
+std::string Name(Naming naming);
+std::string Name(Basis basis);
+std::string Name(Coverage coverage);
+std::string Name(UndoState undo);
 std::string Name(v1::Domain domain);  // "node"
 std::string Name(v1::Level level);    // "mechanism"
 

@@ -1,0 +1,154 @@
+#include "reports/evidence/timeline.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "reports/evidence/files.h"
+#include "triodrill/schema/json.h"
+
+namespace triodrill {
+namespace {
+
+constexpr size_t kGroupBytes = size_t{64} << 10;
+constexpr size_t kDigestLength = 64;
+constexpr std::string_view kChainKey = ",\"prev\":\"";
+constexpr std::string_view kChainEnd = "\"}";
+constexpr size_t kSuffixLength = kChainKey.size() + kDigestLength + kChainEnd.size();
+
+std::string Genesis() { return std::string(kDigestLength, '0'); }
+
+Status Sound(const v1::Fact& fact) {
+  if (fact.at().latest_ns() < fact.at().earliest_ns()) {
+    return absl::InvalidArgumentError(absl::StrCat("fact ends at ", fact.at().latest_ns(), " ns, before it begins at ",
+                                                   fact.at().earliest_ns(), " ns"));
+  }
+  if (fact.what_case() == v1::Fact::WHAT_NOT_SET) return absl::InvalidArgumentError("fact says nothing");
+  return Ok();
+}
+
+Status Corrupt(int64_t line, const std::string& what) {
+  return absl::DataLossError(absl::StrCat("timeline line ", line, ": ", what,
+                                          "; the file was changed after it was written, judge another copy"));
+}
+
+void JudgeCompleteness(Timeline& timeline) {
+  if (!timeline.problem.empty()) return;
+  timeline.complete = !timeline.facts.empty() && timeline.facts.back().has_run_ended();
+  if (!timeline.complete) timeline.problem = "it does not end with RunEnded: its writer died before the run was over";
+}
+
+// One whole line; `previous` becomes its digest.
+Result<v1::Fact> ParseLine(std::string_view line, int64_t number, std::string& previous) {
+  if (line.size() <= kSuffixLength) return Corrupt(number, "too short to be a fact");
+  const std::string_view suffix = line.substr(line.size() - kSuffixLength);
+  if (!suffix.starts_with(kChainKey) || !suffix.ends_with(kChainEnd)) {
+    return Corrupt(number, "does not end with \"prev\", the digest of the line before");
+  }
+  if (suffix.substr(kChainKey.size(), kDigestLength) != previous) {
+    return Corrupt(number, "\"prev\" is not the digest of the line before");
+  }
+  previous = Sha256Hex(line);
+  const std::string json = std::string(line.substr(0, line.size() - kSuffixLength)) + "}";
+  v1::Fact fact;
+  if (Status read = FromJson(json, fact); !read.ok()) return Corrupt(number, std::string(read.message()));
+  if (fact.sequence() != number - 1) {
+    return Corrupt(number, absl::StrCat("sequence ", fact.sequence(), " where ", number - 1, " belongs"));
+  }
+  if (Status sound = Sound(fact); !sound.ok()) return Corrupt(number, std::string(sound.message()));
+  return fact;
+}
+
+}  // namespace
+
+Status MemorySink::Append(v1::Fact fact) {
+  TRIODRILL_RETURN_IF_ERROR(Sound(fact));
+  fact.set_sequence(static_cast<int64_t>(facts_.size()));
+  facts_.push_back(std::move(fact));
+  return Ok();
+}
+
+Timeline MemorySink::Snapshot() const {
+  Timeline timeline;
+  timeline.facts = facts_;
+  JudgeCompleteness(timeline);
+  return timeline;
+}
+
+TimelineWriter::TimelineWriter(int fd, std::string path) : fd_(fd), path_(std::move(path)), previous_(Genesis()) {}
+
+Result<std::unique_ptr<TimelineWriter>> TimelineWriter::Create(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus("create timeline", path);
+  return absl::WrapUnique(new TimelineWriter(fd, path));
+}
+
+TimelineWriter::~TimelineWriter() {
+  Flush().IgnoreError();
+  ::close(fd_);
+}
+
+Status TimelineWriter::Append(v1::Fact fact) {
+  TRIODRILL_RETURN_IF_ERROR(broken_);
+  TRIODRILL_RETURN_IF_ERROR(Sound(fact));
+  fact.set_sequence(next_++);
+  const size_t begin = pending_.size();
+  AppendJson(fact, pending_);
+  pending_.pop_back();  // the closing brace: one more member follows (a sound fact has at least one before it)
+  pending_.append(kChainKey).append(previous_).append(kChainEnd);
+  previous_ = Sha256Hex(std::string_view(pending_).substr(begin));
+  pending_.push_back('\n');
+  return pending_.size() < kGroupBytes ? Ok() : Flush();
+}
+
+Status TimelineWriter::Flush() {
+  TRIODRILL_RETURN_IF_ERROR(broken_);
+  std::string_view rest = pending_;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(fd_, rest.data(), rest.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return broken_ = ErrnoStatus("write timeline", path_);
+    }
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  pending_.clear();
+  return Ok();
+}
+
+Status TimelineWriter::Sync() {
+  TRIODRILL_RETURN_IF_ERROR(Flush());
+  if (::fdatasync(fd_) != 0) return broken_ = ErrnoStatus("sync timeline", path_);
+  return Ok();
+}
+
+Result<Timeline> ParseTimeline(std::string_view text) {
+  Timeline timeline;
+  std::string previous = Genesis();
+  int64_t number = 0;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) {
+      timeline.problem = absl::StrCat("line ", number + 1, " is cut: its writer died while writing it");
+      break;
+    }
+    TRIODRILL_ASSIGN_OR_RETURN(v1::Fact fact, ParseLine(text.substr(0, end), ++number, previous));
+    timeline.facts.push_back(std::move(fact));
+    text.remove_prefix(end + 1);
+  }
+  JudgeCompleteness(timeline);
+  return timeline;
+}
+
+Result<Timeline> ReadTimeline(const std::string& path) {
+  TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  Result<Timeline> timeline = ParseTimeline(text);
+  if (!timeline.ok()) {
+    return Status(timeline.status().code(), absl::StrCat(path, ": ", timeline.status().message()));
+  }
+  return timeline;
+}
+
+}  // namespace triodrill

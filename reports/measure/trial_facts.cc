@@ -1,0 +1,158 @@
+#include "reports/measure/trial_facts.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+
+namespace triodrill {
+namespace {
+
+void SortByInstant(FactList& facts) {
+  std::stable_sort(facts.begin(), facts.end(), [](const v1::Fact* a, const v1::Fact* b) {
+    return std::tuple(a->at().latest_ns(), a->at().earliest_ns(), a->sequence()) <
+           std::tuple(b->at().latest_ns(), b->at().earliest_ns(), b->sequence());
+  });
+}
+
+const std::string* ShotOf(const v1::Fact& fact) {
+  switch (fact.what_case()) {
+    case v1::Fact::kPrepared:
+      return &fact.prepared().shot();
+    case v1::Fact::kArmed:
+      return &fact.armed().shot();
+    case v1::Fact::kLanded:
+      return &fact.landed().shot();
+    case v1::Fact::kFailed:
+      return &fact.failed().shot();
+    case v1::Fact::kReverted:
+      return &fact.reverted().shot();
+    default:
+      return nullptr;
+  }
+}
+
+void NoteShot(const v1::Fact& fact, ShotFacts& shot) {
+  switch (fact.what_case()) {
+    case v1::Fact::kPrepared:
+      shot.prepared = &fact;
+      break;
+    case v1::Fact::kArmed:
+      shot.armed = &fact;
+      break;
+    case v1::Fact::kLanded:
+      if (shot.landed == nullptr || fact.at().earliest_ns() < shot.landed->at().earliest_ns()) shot.landed = &fact;
+      break;
+    case v1::Fact::kFailed:
+      shot.failed = &fact;
+      break;
+    case v1::Fact::kReverted:
+      shot.reverted = &fact;
+      break;
+    default:
+      break;
+  }
+  if (shot.trial == 0 && !fact.has_reverted()) shot.trial = fact.trial();
+}
+
+// Every shot of the plan and of the facts, by name.
+std::map<std::string, ShotFacts> CollectShots(const v1::Plan& plan, const Timeline& timeline) {
+  std::map<std::string, ShotFacts> shots;
+  for (const v1::PlannedTrial& trial : plan.trials()) {
+    for (const v1::Shot& shot : trial.shots()) {
+      const std::string name = absl::StrCat(trial.number(), ".", shot.fault_id(), ".", shot.index());
+      ShotFacts& entry = shots[name];
+      entry.shot = name;
+      entry.trial = trial.number();
+      entry.planned = &shot;
+    }
+  }
+  for (const v1::Fact& fact : timeline.facts) {
+    const std::string* name = ShotOf(fact);
+    if (name == nullptr) continue;
+    ShotFacts& entry = shots[*name];
+    entry.shot = *name;
+    NoteShot(fact, entry);
+  }
+  return shots;
+}
+
+const v1::PlannedTrial* FindPlanned(const v1::Plan& plan, int number) {
+  for (const v1::PlannedTrial& trial : plan.trials()) {
+    if (trial.number() == number) return &trial;
+  }
+  return nullptr;
+}
+
+void NoteFact(const v1::Fact& fact, TrialFacts& trial) {
+  switch (fact.what_case()) {
+    case v1::Fact::kBaseline:
+      trial.baseline = &fact;
+      break;
+    case v1::Fact::kProgress:
+      trial.progress.push_back(&fact);
+      break;
+    case v1::Fact::kSignal:
+      trial.signals.push_back(&fact);
+      break;
+    case v1::Fact::kProcess:
+      trial.processes.push_back(&fact);
+      break;
+    case v1::Fact::kTrialEnded:
+      trial.ended = &fact;
+      break;
+    default:
+      break;
+  }
+  if (InstantOf(fact).latest > trial.last.latest) trial.last = InstantOf(fact);
+}
+
+}  // namespace
+
+Instant ToInstant(const v1::Instant& instant) {
+  return {FromNanos(instant.earliest_ns()), FromNanos(instant.latest_ns())};
+}
+
+Instant InstantOf(const v1::Fact& fact) { return ToInstant(fact.at()); }
+
+std::string ShotFacts::Kind() const {
+  if (prepared != nullptr && !prepared->prepared().kind().empty()) return prepared->prepared().kind();
+  return planned != nullptr ? planned->kind() : "";
+}
+
+std::vector<TrialFacts> SplitTrials(const v1::Plan& plan, const Timeline& timeline) {
+  std::vector<TrialFacts> trials;
+  std::map<int, size_t> place;
+  for (const v1::Fact& fact : timeline.facts) {
+    if (!fact.has_trial_started() || place.contains(fact.trial())) continue;
+    place[fact.trial()] = trials.size();
+    TrialFacts trial;
+    trial.number = fact.trial();
+    trial.sham = fact.trial_started().sham();
+    trial.planned = FindPlanned(plan, fact.trial());
+    trial.last = InstantOf(fact);
+    trials.push_back(std::move(trial));
+  }
+  for (const v1::Fact& fact : timeline.facts) {
+    if (const auto found = place.find(fact.trial()); found != place.end()) NoteFact(fact, trials[found->second]);
+  }
+  for (const auto& [name, shot] : CollectShots(plan, timeline)) {
+    if (const auto found = place.find(shot.trial); found != place.end()) trials[found->second].shots.push_back(shot);
+  }
+  for (TrialFacts& trial : trials) {
+    if (trial.ended != nullptr) trial.last = InstantOf(*trial.ended);
+    for (FactList* list : {&trial.progress, &trial.signals, &trial.processes}) SortByInstant(*list);
+  }
+  return trials;
+}
+
+std::vector<ShotFacts> StrayShots(const v1::Plan& plan, const Timeline& timeline) {
+  std::vector<ShotFacts> stray;
+  for (const auto& [name, shot] : CollectShots(plan, timeline)) {
+    if (shot.trial == 0 && shot.reverted != nullptr) stray.push_back(shot);
+  }
+  return stray;
+}
+
+}  // namespace triodrill
