@@ -1,4 +1,5 @@
 #include "tests/unit/injectors/child.h"
+#include "triodrill/time.h"
 
 #include <signal.h>
 #include <stdlib.h>
