@@ -1,0 +1,45 @@
+// The table of verbs, for completion.
+#include "coordinator/cli/completion.h"
+
+namespace triodrill::cli {
+namespace {
+
+OptionWords Flag(std::string_view name, std::string_view doc) { return {.name = name, .doc = doc}; }
+OptionWords Value(std::string_view name, std::string_view doc, Word value = Word::kNothing) {
+  return {.name = name, .doc = doc, .value = value, .takes_value = true, .choices = {}};
+}
+
+std::vector<VerbWords> MakeVerbs() {
+  const OptionWords json = Flag("--json", "one JSON object on standard output");
+  const OptionWords out = Value("--out", "directory that keeps the bundle", Word::kDirectory);
+  const OptionWords partition = Value("--partition", "file that describes the shadow partition", Word::kDrill);
+  const OptionWords pipeline = Value("--pipeline", "file that describes the pipeline under test", Word::kDrill);
+  const OptionWords trials = Value("--trials", "faulted trials, instead of the drill's own number");
+  const OptionWords state = Value("--state-dir", "where the partition keeps its state", Word::kDirectory);
+  OptionWords format = Value("--format", "how the report is written");
+  format.choices = {"md", "json"};
+  return {
+      {"validate", "check files without running anything", Word::kDrill, {}, {json}},
+      {"explain", "what a kind of file or a fault is made of", Word::kNothing, {"drill", "partition", "pipeline"}, {}},
+      {"faults", "list the faults", Word::kNothing, {}, {json}},
+      {"plan", "what a run would do", Word::kDrill, {}, {partition, pipeline, trials, json}},
+      {"run", "run a drill", Word::kDrill, {}, {partition, pipeline, trials, out, json}},
+      {"abort", "stop a run and undo its faults", Word::kNothing, {}, {state}},
+      {"recover", "undo what a run left behind", Word::kNothing, {}, {state}},
+      {"judge", "derive figures and verdict from a bundle", Word::kBundle, {}, {json}},
+      {"report", "write the report of a bundle", Word::kBundle, {}, {format}},
+      {"shadow", "the embedded shadow partition", Word::kNothing, {"up", "down", "status"}, {state}},
+      {"demo", "four drills on the embedded shadow partition", Word::kNothing, {}, {out}},
+      {"completion", "a completion script", Word::kNothing, {"bash", "zsh", "fish"}, {}},
+      {"version", "the version", Word::kNothing, {}, {}},
+  };
+}
+
+}  // namespace
+
+std::span<const VerbWords> Verbs() {
+  static const std::vector<VerbWords> kVerbs = MakeVerbs();
+  return kVerbs;
+}
+
+}  // namespace triodrill::cli
