@@ -14,7 +14,7 @@ std::vector<VerbWords> MakeVerbs() {
   const OptionWords out = Value("--out", "directory that keeps the bundle", Word::kDirectory);
   const OptionWords partition = Value("--partition", "file that describes the shadow partition", Word::kDrill);
   const OptionWords pipeline = Value("--pipeline", "file that describes the pipeline under test", Word::kDrill);
-  const OptionWords trials = Value("--trials", "faulted trials, instead of the drill's own number");
+  const OptionWords trials = Value("--trials", "faulted trials, instead of those that the drill asks for");
   const OptionWords state = Value("--state-dir", "where the partition keeps its state", Word::kDirectory);
   OptionWords format = Value("--format", "how the report is written");
   format.choices = {"md", "json"};

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // What a shell prints when it runs `script`, its words split at white space.
-std::vector<std::string> Run(const char* shell, const std::string& script) {
+std::vector<std::string> Shell(const char* shell, const std::string& script) {
   std::array<int, 2> ends{};
   EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
   posix_spawn_file_actions_t actions;
@@ -58,8 +58,8 @@ class CompletionInBash : public testing::Test {
   }
   // Of the last of `words`.
   static std::vector<std::string> Complete(const std::string& words) {
-    return Run("/bin/bash", Cat(*Completion("bash", Verbs()), "\nCOMP_WORDS=(", words,
-                                ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_triodrill\necho \"${COMPREPLY[@]}\"\n"));
+    return Shell("/bin/bash", Cat(*Completion("bash", Verbs()), "\nCOMP_WORDS=(", words,
+                                  ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_triodrill\necho \"${COMPREPLY[@]}\"\n"));
   }
 };
 
@@ -79,6 +79,8 @@ TEST_F(CompletionInBash, KnowsTheChoicesOfAnArgument) {
 
 TEST_F(CompletionInBash, FindsFiles) {
   EXPECT_THAT(Complete(Cat("triodrill run ", TRIODRILL_SOURCE_DIR, "/drills/CMakeL")), ElementsAre());
+  EXPECT_THAT(Complete(Cat("triodrill run ", TRIODRILL_SOURCE_DIR, "/drills/pipelines/torchr")),
+              ElementsAre(Cat(TRIODRILL_SOURCE_DIR, "/drills/pipelines/torchrun.yaml")));
   EXPECT_THAT(Complete(Cat("triodrill judge ", TRIODRILL_SOURCE_DIR, "/drills/sha")),
               ElementsAre(Cat(TRIODRILL_SOURCE_DIR, "/drills/shadow")));
 }
@@ -86,7 +88,7 @@ TEST_F(CompletionInBash, FindsFiles) {
 TEST(Completion, IsGoodZsh) {
   const char* zsh = access("/bin/zsh", X_OK) == 0 ? "/bin/zsh" : "/usr/bin/zsh";
   if (access(zsh, X_OK) != 0) GTEST_SKIP() << "there is no zsh";
-  EXPECT_THAT(Run(zsh, Cat("compdef() { print $1 }\n", *Completion("zsh", Verbs()))), ElementsAre("_triodrill"));
+  EXPECT_THAT(Shell(zsh, Cat("compdef() { print $1 }\n", *Completion("zsh", Verbs()))), ElementsAre("_triodrill"));
 }
 
 TEST(Completion, TellsEveryVerbToEveryShell) {
