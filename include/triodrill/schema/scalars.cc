@@ -2,6 +2,7 @@
 #include <charconv>
 #include <limits>
 
+#include "absl/strings/str_split.h"
 #include "google/protobuf/duration.pb.h"
 #include "re2/re2.h"
 #include "triodrill/schema/enums.h"
@@ -115,6 +116,11 @@ std::string RangeText(const FieldDescriptor* field) {
   return "";
 }
 
+void Walker::Unread(const YamlNode& node, const FieldDescriptor* field, const Status& status) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(status.message(), absl::MaxSplits("; ", 1));
+  Problem(node.place, Cat("`", field->name(), "` is ", Quoted(node.scalar), ", ", parts.first), parts.second);
+}
+
 bool Walker::TextIsSound(const YamlNode& node, const FieldDescriptor* field) {
   const std::string& text = node.scalar;
   const auto refuse = [&](std::string what, std::string hint) {
@@ -131,7 +137,8 @@ bool Walker::TextIsSound(const YamlNode& node, const FieldDescriptor* field) {
                     "lower-case letters, digits and inner hyphens, at most 63");
     case v1::UNIT_COMPARISON: {
       const auto comparison = ParseComparison(text);
-      return comparison.ok() || refuse(Cat("is ", Quoted(text)), std::string(comparison.status().message()));
+      if (!comparison.ok()) Unread(node, field, comparison.status());
+      return comparison.ok();
     }
     case v1::UNIT_REGEX: {
       RE2::Options options;
@@ -165,10 +172,7 @@ void Walker::Integer(const YamlNode& node, const FieldDescriptor* field, Message
   const v1::Unit unit = AboutOf(field).unit();
   if (unit == v1::UNIT_BYTES || unit == v1::UNIT_BITS_PER_S) {
     const auto value = unit == v1::UNIT_BYTES ? ParseBytes(node.scalar) : ParseBitsPerSecond(node.scalar);
-    if (!value.ok()) {
-      return Problem(node.place, Cat("`", field->name(), "` is ", Quoted(node.scalar)),
-                     std::string(value.status().message()));
-    }
+    if (!value.ok()) return Unread(node, field, value.status());
     if (!InRange(field, static_cast<double>(*value))) return Problem(node.place, OutOfRange(field, node.scalar));
     return Put(field, *value, out);
   }
@@ -200,10 +204,7 @@ void Walker::Real(const YamlNode& node, const FieldDescriptor* field, Message& o
   const auto value = unit == v1::UNIT_PERCENT ? ParsePercent(node.scalar)
                      : unit == v1::UNIT_RATIO ? ParseRatio(node.scalar)
                                               : ParseNumber(node.scalar);
-  if (!value.ok()) {
-    return Problem(node.place, Cat("`", field->name(), "` is ", Quoted(node.scalar)),
-                   std::string(value.status().message()));
-  }
+  if (!value.ok()) return Unread(node, field, value.status());
   if (!InRange(field, *value)) return Problem(node.place, OutOfRange(field, Quoted(node.scalar)));
   Put(field, *value, out);
 }
@@ -221,10 +222,7 @@ void Walker::Enum(const YamlNode& node, const FieldDescriptor* field, Message& o
 
 void Walker::Duration(const YamlNode& node, const FieldDescriptor* field, Message& out) {
   const auto value = ParseDuration(node.scalar);
-  if (!value.ok()) {
-    return Problem(node.place, Cat("`", field->name(), "` is ", Quoted(node.scalar)),
-                   std::string(value.status().message()));
-  }
+  if (!value.ok()) return Unread(node, field, value.status());
   if (!InRange(field, static_cast<double>(value->count()) / 1e9)) {
     return Problem(node.place, OutOfRange(field, Quoted(node.scalar)));
   }

@@ -41,7 +41,7 @@ class Builder : public YAML::EventHandler {
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
-    throw Refused{PlaceOf(mark), "an alias", "write the value out: aliases and anchors are not read"};
+    throw Refused{PlaceOf(mark), "an alias (*)", "write the value out: aliases and anchors are not read"};
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -77,12 +77,12 @@ class Builder : public YAML::EventHandler {
 
   static void RefuseAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) {
-      throw Refused{PlaceOf(mark), "an anchor", "write the value out: aliases and anchors are not read"};
+      throw Refused{PlaceOf(mark), "an anchor (&)", "write the value out: aliases and anchors are not read"};
     }
   }
   static void RefuseTag(const YAML::Mark& mark, const std::string& tag) {
     if (!tag.empty() && tag != "?" && tag != "!") {
-      throw Refused{PlaceOf(mark), "a tag", "leave it out: the schema knows the type of every value"};
+      throw Refused{PlaceOf(mark), "a tag (!)", "leave it out: the schema knows the type of every value"};
     }
   }
 
@@ -154,8 +154,21 @@ bool CheckBrackets(std::string_view text, std::string_view file, std::vector<Dia
 }
 
 std::string_view LineAt(std::string_view text, int line) {
-  for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  for (; line > 1 && !text.empty(); --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   return text.substr(0, text.find('\n'));
+}
+
+bool IndentedByTab(std::string_view line) {
+  return line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
+}
+
+// yaml-cpp says what it could not go on with, not what was meant.
+std::string YamlHint(std::string_view message) {
+  if (message.find("flow") != std::string_view::npos) return "a { or [ above is not closed";
+  if (message.find("end of map") != std::string_view::npos || message.find("end of seq") != std::string_view::npos) {
+    return "check the indentation of this line against those above";
+  }
+  return "check quotes, colons and indentation";
 }
 
 }  // namespace
@@ -195,7 +208,9 @@ bool ParseTree(std::string_view text, std::string_view file, YamlNode& root, std
   } catch (const Refused& refused) {
     return refuse(refused.place, refused.what, refused.hint);
   } catch (const YAML::Exception& error) {
-    return refuse(PlaceOf(error.mark), Cat("not YAML: ", error.msg), "");
+    const Place place = PlaceOf(error.mark);
+    if (IndentedByTab(LineAt(text, place.line))) return refuse(place, "a tab in the indentation", "indent by blanks");
+    return refuse(place, Cat("not YAML: ", error.msg), YamlHint(error.msg));
   } catch (const std::exception& error) {
     return refuse({1, 1}, Cat("not YAML: ", error.what()), "");
   }

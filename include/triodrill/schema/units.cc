@@ -97,7 +97,7 @@ Result<int64_t> ParseWithUnit(std::string_view text, const std::array<Unit, N>& 
   }
   const bool has_number = whole_end > 0 && (number_end == whole_end || !fraction.empty());
   if (!has_number) {
-    return Bad(Cat("not ", family.noun, ": a number and a unit, like ", family.example));
+    return Bad(Cat("not ", family.noun, "; write a number and a unit, like ", family.example));
   }
   const std::string_view name = text.substr(number_end);
   if (name.empty()) {
@@ -109,7 +109,7 @@ Result<int64_t> ParseWithUnit(std::string_view text, const std::array<Unit, N>& 
     if (!scaled) return Bad(Cat(family.noun, " too large, or finer than ", family.finest));
     return *scaled;
   }
-  return Bad(Cat("no such unit `", name, "` for ", family.noun, ": ", family.units));
+  return Bad(Cat("no such unit `", name, "` for ", family.noun, "; known: ", family.units));
 }
 
 }  // namespace
@@ -151,10 +151,10 @@ Result<double> ParseNumber(std::string_view text) {
 Result<double> ParsePercent(std::string_view text) {
   if (!text.ends_with("%")) {
     if (ParseNumber(text).ok()) return Bad(Cat("a percentage without its sign; write ", text, "%"));
-    return Bad("not a percentage: a number and %, like 20%");
+    return Bad("not a percentage; write a number and %, like 20%");
   }
   const auto value = ParseNumber(text.substr(0, text.size() - 1));
-  if (!value.ok()) return Bad("not a percentage: a number and %, like 20%");
+  if (!value.ok()) return Bad("not a percentage; write a number and %, like 20%");
   return *value;
 }
 
@@ -164,7 +164,7 @@ Result<double> ParseRatio(std::string_view text) {
     return percent / 100;
   }
   const auto value = ParseNumber(text);
-  if (!value.ok()) return Bad("not a ratio: write 0.95 or 95%");
+  if (!value.ok()) return Bad("not a ratio; write 0.95 or 95%");
   return *value;
 }
 
@@ -196,7 +196,7 @@ Result<Comparison> ParseComparison(std::string_view text) {
     if (!value.ok()) break;
     return Comparison{op, *value};
   }
-  return Bad("not a comparison: an operator (>=, >, <=, <, ==) and a number, like \">= 1\"");
+  return Bad("not a comparison; write an operator (>=, >, <=, <, ==) and a number, like \">= 1\"");
 }
 
 bool IsIdentifier(std::string_view text) {

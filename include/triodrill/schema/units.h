@@ -1,5 +1,5 @@
 // Values with units, as people write them. Each Parse function takes exactly what its unit allows and says in its error
-// what to write instead; nothing is rounded in silence.
+// what is wrong, and after "; " what to write instead. Nothing is rounded in silence.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/str_join.h"
 #include "google/protobuf/duration.pb.h"
 #include "triodrill/schema/catalogue.h"
 #include "triodrill/schema/nearest.h"
@@ -103,9 +104,9 @@ void Walker::RequiredArePresent(const YamlNode& node, const std::string& path, c
     const FieldDescriptor* field = type->field(i);
     const v1::About& about = AboutOf(field);
     if (!about.required() || places_.Written(Join(path, field->name()))) continue;
-    const std::string example = about.example().empty() ? std::string("…") : about.example();
+    const std::string example = about.example().empty() ? "" : " " + about.example();
     Problem(node.place, Cat("`", field->name(), "` is missing in ", type->name()),
-            Cat("add `", field->name(), ": ", example, "`"));
+            Cat("add `", field->name(), ":", example, "`"));
   }
 }
 
@@ -135,8 +136,12 @@ void Walker::Value(const YamlNode& node, const std::string& path, const FieldDes
   const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !IsDuration(field);
   const auto wanted = is_message ? YamlNode::Kind::kMapping : YamlNode::Kind::kScalar;
   if (node.kind != wanted) {
-    const std::string hint = is_message ? Cat("see `triodrill explain`; it takes ", field->message_type()->name())
-                                        : (AboutOf(field).example().empty() ? "" : "like " + AboutOf(field).example());
+    std::string hint;
+    if (is_message) {
+      hint = Cat("its keys: ", absl::StrJoin(FieldNames(field->message_type()), ", "));
+    } else if (!AboutOf(field).example().empty()) {
+      hint = Cat("write it like ", AboutOf(field).example());
+    }
     return Problem(node.place, Cat("`", field->name(), "` must be ", is_message ? "a mapping" : TypeName(field)), hint);
   }
   switch (field->cpp_type()) {

@@ -39,6 +39,8 @@ class Walker {
   void Real(const YamlNode& node, const google::protobuf::FieldDescriptor* field, google::protobuf::Message& out);
   void Enum(const YamlNode& node, const google::protobuf::FieldDescriptor* field, google::protobuf::Message& out);
   void Duration(const YamlNode& node, const google::protobuf::FieldDescriptor* field, google::protobuf::Message& out);
+  // A value that its unit does not allow; the status is one of units.h.
+  void Unread(const YamlNode& node, const google::protobuf::FieldDescriptor* field, const Status& status);
   bool TextIsSound(const YamlNode& node, const google::protobuf::FieldDescriptor* field);
 
   // `with` of a fault: the fields of the one message that `inject` beside it names. `node` is nullptr if it is absent.

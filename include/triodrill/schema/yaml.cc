@@ -44,6 +44,9 @@ std::optional<std::string> PeekKind(std::string_view text, std::string_view file
     problems.push_back({std::string(file), place.line, place.column, std::move(what), std::move(hint)});
     return std::nullopt;
   };
+  if (root.kind != YamlNode::Kind::kMapping) {
+    return refuse(root.place, "not a mapping", Cat("begin with `apiVersion: ", kApiVersion, "` and `kind: Drill`"));
+  }
   const YamlNode* kind = root.Find("kind");
   if (kind == nullptr)
     return refuse(root.place, "`kind` is missing", Cat("add `kind: Drill`; ", SuggestFrom("", known)));
