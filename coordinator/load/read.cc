@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "absl/cleanup/cleanup.h"
 #include "triodrill/schema/yaml.h"
@@ -21,8 +20,7 @@ std::optional<std::string> ReadYamlFile(const std::string& path, std::vector<Dia
   const auto system_error = [&](const char* operation) {
     const int error = errno;
     const bool missing = error == ENOENT || error == ENOTDIR;
-    // strerror is not thread-safe; absl's text is made in a buffer of its own.
-    return refuse(Cat("cannot ", operation, ": ", std::string(absl::ErrnoToStatus(error, "").message())),
+    return refuse(std::string(absl::ErrnoToStatus(error, Cat("cannot ", operation)).message()),
                   missing ? "check the path" : "check its permissions");
   };
   // O_NONBLOCK: a FIFO in the place of a file must not hang us; it is refused below.
