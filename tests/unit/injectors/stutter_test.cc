@@ -25,7 +25,8 @@ using ::testing::SizeIs;
 std::vector<pid_t> Programs(const v1::UndoRecord& record) {
   std::vector<pid_t> pids;
   const std::string argument = TokenArgument(record.stutter().token());
-  for (const std::string& name : *ListDirectory("/proc")) {
+  const auto names = ListDirectory("/proc");
+  for (const std::string& name : *names) {
     const auto command = ReadFile(Cat("/proc/", name, "/cmdline"));
     if (command.ok() && command->find(argument) != std::string::npos) pids.push_back(std::stoi(name));
   }
