@@ -1,6 +1,7 @@
 #include "tests/unit/injectors/child.h"
 #include "triodrill/time.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "injectors/os/clock.h"
+#include "injectors/os/file.h"
 
 namespace triodrill::testing {
 
@@ -102,6 +104,24 @@ v1::AimedFault Aim(const std::string& kind, const v1::LinkIdentity& target, cons
   v1::AimedFault fault = Fault(kind, shot);
   *fault.mutable_target()->mutable_link() = target;
   return fault;
+}
+
+Finished RunProgram(const std::vector<std::string>& arguments) {
+  const TemporaryDirectory directory;
+  const std::string out = directory.path() + "/out";
+  const std::string err = directory.path() + "/err";
+  Child child([&] {
+    ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+    ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    std::vector<std::string> copy = arguments;
+    std::vector<char*> vector;
+    for (std::string& argument : copy) vector.push_back(argument.data());
+    vector.push_back(nullptr);
+    ::execvp(vector[0], vector.data());
+    ::_exit(127);
+  });
+  const int status = child.Reap();
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out).value_or(""), ReadFile(err).value_or("")};
 }
 
 bool Eventually(const std::function<bool()>& condition) { return LookUntil(std::chrono::seconds(10), condition); }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "injectors/process/process_identity.h"
 #include "triodrill/v1/undo.pb.h"
@@ -37,6 +38,14 @@ class Child {
 // A fault of `kind` on a process, with valid parameters.
 v1::AimedFault Aim(const std::string& kind, const v1::ProcessIdentity& target, const std::string& shot = "1.a.0");
 v1::AimedFault Aim(const std::string& kind, const v1::LinkIdentity& target, const std::string& shot = "1.a.0");
+
+// Runs a program with an argument vector, to its end. `code` is -1 if it did not exit.
+struct Finished {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+Finished RunProgram(const std::vector<std::string>& arguments);
 
 // Looks until it is true, at most ten seconds.
 bool Eventually(const std::function<bool()>& condition);

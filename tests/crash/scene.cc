@@ -1,0 +1,153 @@
+#include "tests/crash/scene.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "absl/strings/str_join.h"
+#include "injectors/catalog.h"
+#include "injectors/cpu/cgroup.h"
+#include "injectors/cpu/stutter.h"
+#include "injectors/cpu/stutter_order.h"
+#include "injectors/link/link_prior.h"
+#include "injectors/link/netlink.h"
+#include "injectors/os/file.h"
+#include "injectors/process/run_state.h"
+#include "tests/unit/injectors/child.h"
+#include "tests/unit/injectors/net.h"
+#include "triodrill/text.h"
+
+namespace triodrill::testing {
+namespace {
+
+class ProcessScene : public Scene {
+ public:
+  explicit ProcessScene(std::string_view kind) : kind_(kind) {}
+  Status Raise() override {
+    child_.reset();
+    child_.emplace(kind_ == "cpu.throttle" ? Child::Busy() : Child::Idle(2));
+    return Ok();
+  }
+  v1::AimedFault Fault() const override { return Aim(kind_, child_->identity()); }
+  std::unique_ptr<Injector> Make() const override { return FindInjector(kind_)->make(); }
+  std::string Damage() override {
+    const auto process = ProcessHandle::Open(child_->identity());
+    if (!process.ok()) return std::string(process.status().message());
+    const auto state = LookAtRunState(*process);
+    if (!state.ok()) return std::string(state.status().message());
+    if (kind_ == "process.kill") return "";  // dead or alive: there is nothing to give back
+    return state->ended || state->AnyStop() ? state->Text() : "";
+  }
+
+ protected:
+  const std::string kind_;
+  std::optional<Child> child_;
+};
+
+class ThrottleScene final : public ProcessScene {
+ public:
+  ThrottleScene() : ProcessScene("cpu.throttle") {}
+  Status Raise() override {
+    const v1::Capability capability = FindInjector(kind_)->probe();
+    if (!capability.possible()) return absl::UnavailableError(capability.reason());
+    SweepAway();
+    TRIODRILL_RETURN_IF_ERROR(ProcessScene::Raise());
+    TRIODRILL_ASSIGN_OR_RETURN(const CpuCgroup own, FindCpuCgroup(child_->pid()));
+    TRIODRILL_ASSIGN_OR_RETURN(const v1::UndoRecord record, Make()->Prepare(Fault()));
+    before_ = own.directory;
+    made_ = record.cgroup().made_directory();
+    return Ok();
+  }
+  ~ThrottleScene() override { SweepAway(); }
+  std::string Damage() override {
+    std::string damage = ProcessScene::Damage();
+    const auto now = FindCpuCgroup(child_->pid());
+    if (!now.ok()) {
+      damage += std::string(now.status().message());
+    } else if (now->directory != before_) {
+      damage += "the target is in " + now->directory;
+    }
+    if (std::filesystem::exists(made_)) damage += "; " + made_ + " is left";
+    return damage;
+  }
+
+ private:
+  // For what a mutant leaves: the cgroup goes once its process is dead.
+  void SweepAway() {
+    child_.reset();
+    if (!made_.empty()) Eventually([&] { return ::rmdir(made_.c_str()) == 0 || errno == ENOENT; });
+  }
+  std::string before_;
+  std::string made_;
+};
+
+class StutterScene final : public ProcessScene {
+ public:
+  StutterScene() : ProcessScene("cpu.stutter") {}
+  std::unique_ptr<Injector> Make() const override { return MakeCpuStutter(TRIODRILL_BIN_DIR "/triodrill-stutter"); }
+  std::string Damage() override {
+    // Its program ends by itself when the process that asked for it dies; that takes it a moment.
+    if (!Eventually([&] { return !ProgramRuns(); })) return "triodrill-stutter still runs";
+    return ProcessScene::Damage();
+  }
+
+ private:
+  bool ProgramRuns() const {
+    const auto names = ListDirectory("/proc");
+    for (const std::string& name : *names) {
+      const auto command = ReadFile(Cat("/proc/", name, "/cmdline"));
+      if (command.ok() && command->find(Cat("--target=", child_->pid(), ":")) != std::string::npos) return true;
+    }
+    return false;
+  }
+};
+
+class LinkScene final : public Scene {
+ public:
+  Status Raise() override {
+    static const Status entered = EnterOwnNetwork();
+    if (!entered.ok()) return absl::UnavailableError(entered.message());
+    if (up_ && Damage().empty()) return Ok();  // as whole as a new one, and sooner
+    static_cast<void>(DeleteLink("trio0"));
+    if (const Status made = MakePair("trio0", "trio1"); !made.ok()) return absl::UnavailableError(made.message());
+    TRIODRILL_RETURN_IF_ERROR(AddAddress("trio0", "10.77.0.12/24"));
+    TRIODRILL_RETURN_IF_ERROR(AddAddress("trio0", "fd77::12/64"));
+    TRIODRILL_RETURN_IF_ERROR(AddRoute("trio0", {"10.88.0.0/16", "10.77.0.1"}));
+    TRIODRILL_RETURN_IF_ERROR(AddRoute("trio0", {"10.89.0.0/16", "", 100}));
+    TRIODRILL_RETURN_IF_ERROR(AddNeighbour("trio0", "10.77.0.99", "02:00:00:00:00:99"));
+    TRIODRILL_ASSIGN_OR_RETURN(identity_, IdentifyLink("trio0"));
+    // The kernel's own link-local address comes a little after the carrier.
+    up_ = Eventually([&] {
+      const auto prior = PriorOf("trio0");
+      if (prior.ok()) before_ = *prior;
+      return prior.ok() && prior->addresses_size() == 3;
+    });
+    return up_ ? Ok() : absl::InternalError("the link-local address of trio0 never came");
+  }
+  ~LinkScene() override { static_cast<void>(DeleteLink("trio0")); }
+  v1::AimedFault Fault() const override { return Aim("link.down", identity_); }
+  std::unique_ptr<Injector> Make() const override { return FindInjector("link.down")->make(); }
+  std::string Damage() override {
+    const auto now = PriorOf("trio0");
+    if (!now.ok()) return std::string(now.status().message());
+    std::string damage = now->flags() == before_.flags() ? "" : Cat("flags ", now->flags(), ", not ", before_.flags());
+    return damage + absl::StrJoin(MissingFrom(before_, *now), ", ");
+  }
+
+ private:
+  bool up_ = false;
+  v1::LinkIdentity identity_;
+  v1::LinkPrior before_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scene> MakeScene(std::string_view kind) {
+  if (kind == "cpu.throttle") return std::make_unique<ThrottleScene>();
+  if (kind == "cpu.stutter") return std::make_unique<StutterScene>();
+  if (kind == "link.down") return std::make_unique<LinkScene>();
+  return std::make_unique<ProcessScene>(kind);
+}
+
+}  // namespace triodrill::testing
