@@ -47,8 +47,7 @@ std::vector<ProcEntry> WorkloadProcesses(std::span<const ProcEntry> all, pid_t a
   };
   std::vector<ProcEntry> found;
   for (const ProcEntry& entry : all) {
-    const bool dead = entry.state == 'Z' || entry.state == 'X';
-    if (entry.pid != 1 && !dead && !of_agent(entry)) found.push_back(entry);
+    if (entry.pid != 1 && !of_agent(entry)) found.push_back(entry);
   }
   return found;
 }

@@ -25,8 +25,9 @@ std::optional<ProcEntry> ParseStat(std::string_view text);
 // Whether the NUL-separated environment marks a process of the agent's side.
 bool IsAgentEnvironment(std::string_view environ_text);
 
-// Everything that is alive and is neither the node's init, nor the agent, nor started by it. An orphan of a dead agent
-// (its guardian, at work on an undo) is told by its environment.
+// Everything that is neither the node's init, nor the agent, nor started by it. An orphan of a dead agent (its
+// guardian, at work on an undo) is told by its environment. A zombie counts until it is reaped: it may be the first
+// thread of a process whose other threads are still at work.
 std::vector<ProcEntry> WorkloadProcesses(std::span<const ProcEntry> all, pid_t agent);
 
 }  // namespace triodrill::shadow

@@ -12,7 +12,7 @@ namespace triodrill::shadow {
 // All processes of the caller's pid namespace, as its /proc shows them.
 std::vector<ProcEntry> ReadProcesses();
 
-// SIGKILL to each process of the workload that is alive now; how many there were. What is stopped dies as well.
+// SIGKILL to each process of the workload that is there now; how many there were. What is stopped dies as well.
 int KillWorkload(pid_t agent);
 
 }  // namespace triodrill::shadow

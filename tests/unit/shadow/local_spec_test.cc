@@ -7,7 +7,6 @@
 #include "drills/shadow/plan.h"
 #include "re2/re2.h"
 #include "triodrill/schema/policy.h"
-#include "yaml-cpp/yaml.h"
 
 namespace triodrill::engines {
 namespace {
@@ -86,17 +85,27 @@ TEST(LocalSpec, LeavesADollarAlone) {
   EXPECT_FALSE(Expand("${a", {{"a", "1"}}).ok());
 }
 
+// As the agent will read it.
+v1::AgentPolicy Policy(std::string_view node) {
+  v1::AgentPolicy policy;
+  std::vector<Diagnostic> problems;
+  EXPECT_TRUE(ParseAgentPolicy(AgentPolicyYaml(node), "policy.yaml", policy, problems));
+  EXPECT_TRUE(problems.empty());
+  return policy;
+}
+
 TEST(AgentPolicy, AllowsEveryFaultOfTheSchemaOnAShadowNode) {
-  const YAML::Node policy = YAML::Load(AgentPolicyYaml("n0"));
-  EXPECT_EQ(policy["metadata"]["name"].as<std::string>(), "n0");
-  EXPECT_TRUE(policy["spec"]["shadow"].as<bool>());
-  EXPECT_THAT(
-      policy["spec"]["faults"].as<std::vector<std::string>>(),
-      ::testing::UnorderedElementsAre("process.kill", "process.pause", "cpu.throttle", "cpu.stutter", "link.down"));
+  const v1::AgentPolicy policy = Policy("n0");
+  EXPECT_EQ(policy.metadata().name(), "n0");
+  EXPECT_TRUE(policy.spec().shadow());
+  EXPECT_EQ(policy.spec().max_hold().seconds(), 300);
+  EXPECT_THAT(policy.spec().protect_interfaces(), ElementsAre("lo"));
+  EXPECT_THAT(policy.spec().faults(), ::testing::UnorderedElementsAre("process.kill", "process.pause", "cpu.throttle",
+                                                                      "cpu.stutter", "link.down"));
 }
 
 TEST(AgentPolicy, ProtectsOurProgramsAndNotAJobThatHasOurNameInAnArgument) {
-  const RE2 protected_command(YAML::Load(AgentPolicyYaml("n0"))["spec"]["protect_commands"][0].as<std::string>());
+  const RE2 protected_command(Policy("n0").spec().protect_commands(0));
   ASSERT_TRUE(protected_command.ok());
   EXPECT_TRUE(RE2::PartialMatch("/usr/bin/triodrilld --node n0", protected_command));
   EXPECT_TRUE(RE2::PartialMatch("triodrill-shadow up", protected_command));
