@@ -58,6 +58,9 @@ TEST(ShellStrings, FindsThem) {
   EXPECT_THAT(ShellStrings(One("a.cc", "int x = system(\"ls\");")), SizeIs(1));
   EXPECT_THAT(ShellStrings(One("a.cc", "FILE* f = popen (cmd, \"r\");")), SizeIs(1));
   EXPECT_THAT(ShellStrings(One("a.cc", "Run({\"/bin/sh\", \"-c\", line});")), SizeIs(1));
+  EXPECT_THAT(ShellStrings(One("a.cc", "Run({\"sh\", \"-c\", line});")), SizeIs(1));
+  EXPECT_THAT(ShellStrings(One("a.cc", "Run(\"bash -c x\");")), SizeIs(1));
+  EXPECT_THAT(ShellStrings(One("a.cc", "if (shell == \"bash\") return Bash();")), IsEmpty());
   EXPECT_THAT(ShellStrings(One("a.cc", "// system(\"ls\")\nfile_system(x); FileSystem s; s.system(1);")), IsEmpty());
 }
 
