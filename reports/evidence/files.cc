@@ -74,7 +74,9 @@ Status WriteWholeFile(const std::string& path, std::string_view bytes) {
 std::string Sha256Hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int length = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
+  // Fetched once and kept: looking the algorithm up costs more than hashing a line.
+  static const EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, kSha256, nullptr);
   constexpr char kHex[] = "0123456789abcdef";
   std::string hex(size_t{2} * length, '0');
   for (unsigned int i = 0; i < length; ++i) {

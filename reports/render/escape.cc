@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "triodrill/schema/utf8.h"
 
@@ -57,50 +58,54 @@ std::string PlainText(std::string_view text, size_t limit) {
 }
 
 std::string MarkdownText(std::string_view text, size_t limit) {
+  const std::string plain = PlainText(text, limit);
+  const auto at = [&](size_t i) { return i < plain.size() ? plain[i] : '\0'; };  // i - 1 of 0 is past the end too
   std::string marked;
-  for (const char c : PlainText(text, limit)) {
-    switch (c) {
+  for (size_t i = 0; i < plain.size(); ++i) {
+    switch (plain[i]) {
       case '<':
         marked += "&lt;";
-        break;
-      case ':':
-        marked += "&#58;";
-        break;  // no bare URL becomes a link
+        continue;
       case '>':
         marked += "&gt;";
-        break;
+        continue;
       case '&':
         marked += "&amp;";
+        continue;
+      case ':':  // no bare address becomes a link
+        marked += at(i + 1) == '/' ? "&#58;" : ":";
+        continue;
+      case '.':
+        marked += at(i - 1) == 'w' || at(i - 1) == 'W' ? "&#46;" : ".";
+        continue;
+      case '@':
+        marked += "&#64;";
+        continue;
+      case '_':  // means nothing within a word
+        if (!absl::ascii_isalnum(static_cast<unsigned char>(at(i - 1))) ||
+            !absl::ascii_isalnum(static_cast<unsigned char>(at(i + 1)))) {
+          marked += '\\';
+        }
+        break;
+      case '#':
+        if (i == 0) marked += '\\';
         break;
       case '\\':
       case '`':
       case '*':
-      case '_':
       case '[':
       case ']':
       case '|':
-      case '#':
-      case '!':
       case '~':
       case '$':
         marked += '\\';
-        marked += c;
         break;
       default:
-        marked += c;
+        break;
     }
+    marked += plain[i];
   }
   return marked;
-}
-
-// Within a code span nothing is markup but the fence itself and, in a table, the bar: those two are replaced, the line
-// as it was stands in the timeline.
-std::string MarkdownCode(std::string_view text, size_t limit) {
-  std::string code = "`";
-  for (const char c : PlainText(text, limit)) code += c == '`' ? '\'' : c == '|' ? '/' : c;
-  if (code.size() == 1) return "";
-  if (code[1] == ' ' || code.back() == ' ') code.insert(1, " ").push_back(' ');
-  return code + "`";
 }
 
 }  // namespace triodrill

@@ -14,7 +14,5 @@ inline constexpr size_t kLongestQuote = 240;
 std::string PlainText(std::string_view text, size_t limit = kLongestQuote);
 // PlainText with everything that Markdown or HTML would read as markup escaped.
 std::string MarkdownText(std::string_view text, size_t limit = kLongestQuote);
-// PlainText within a code span.
-std::string MarkdownCode(std::string_view text, size_t limit = kLongestQuote);
 
 }  // namespace triodrill

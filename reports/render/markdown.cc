@@ -55,7 +55,7 @@ void AppendEvidence(const v1::Plan& plan, const Trio& trio, std::string& out) {
 void AppendQuotes(const TrialTrio& trial, std::string& out) {
   const auto quote = [&](const char* what, const PipelineReport& report) {
     if (report.raw.empty()) return;
-    absl::StrAppend(&out, "- ", what, ": ", MarkdownCode(report.raw), "\n");
+    absl::StrAppend(&out, "- ", what, ": ", MarkdownText(report.raw), "\n");
   };
   std::string quotes;
   std::swap(quotes, out);

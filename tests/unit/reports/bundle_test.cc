@@ -29,7 +29,9 @@ void WriteBundle(const Bundle& bundle, Story& story, bool complete) {
     ASSERT_TRUE((*writer)->Append(std::move(fact)).ok());
   }
   ASSERT_TRUE((*writer)->Sync().ok());
-  if (complete) ASSERT_TRUE(bundle.Complete().ok());
+  if (complete) {
+    ASSERT_TRUE(bundle.Complete().ok());
+  }
 }
 
 void Killed(Story& story) {

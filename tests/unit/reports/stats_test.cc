@@ -11,15 +11,15 @@ namespace {
 using ::testing::DoubleNear;
 
 // Remission times in weeks of the 6-mercaptopurine arm of Freireich et al. (1963), the classic worked example.
-const std::vector<Lifetime> kFreireich = {
-    {6, false},  {6, false},  {6, false},  {6, true},  {7, false}, {9, true},  {10, false},
-    {10, true},  {11, true},  {13, false}, {16, false}, {17, true}, {19, true}, {20, true},
-    {22, false}, {23, false}, {25, true},  {32, true},  {32, true}, {34, true}, {35, true}};
+const std::vector<Lifetime> kFreireich = {{6, false},  {6, false}, {6, false},  {6, true},   {7, false},  {9, true},
+                                          {10, false}, {10, true}, {11, true},  {13, false}, {16, false}, {17, true},
+                                          {19, true},  {20, true}, {22, false}, {23, false}, {25, true},  {32, true},
+                                          {32, true},  {34, true}, {35, true}};
 
 TEST(KaplanMeier, GivesThePublishedCurve) {
   const std::vector<SurvivalStep> curve = KaplanMeier(kFreireich);
   const std::vector<std::tuple<double, int, int, double>> published = {
-      {6, 21, 3, 0.857}, {7, 17, 1, 0.807},  {10, 15, 1, 0.753}, {13, 12, 1, 0.690},
+      {6, 21, 3, 0.857},  {7, 17, 1, 0.807}, {10, 15, 1, 0.753}, {13, 12, 1, 0.690},
       {16, 11, 1, 0.627}, {22, 7, 1, 0.538}, {23, 6, 1, 0.448}};
   ASSERT_EQ(curve.size(), published.size());
   for (size_t i = 0; i < curve.size(); ++i) {
@@ -58,7 +58,8 @@ TEST(Assurance, IsTheExactLowerLimit) {
   EXPECT_EQ(Assurance(0), 0);
 }
 
-// Published tables of the distribution-free interval of the median at 95% (Conover, Practical Nonparametric Statistics).
+// Published tables of the distribution-free interval of the median at 95% (Conover, Practical Nonparametric
+// Statistics).
 TEST(QuantileRanks, GiveThePublishedIntervalsOfTheMedian) {
   EXPECT_EQ(QuantileRanks(5, 0.5), std::nullopt);  // 1 - 2/32 is only 93.75%
   const auto six = QuantileRanks(6, 0.5);
