@@ -27,9 +27,10 @@ class ProcessScene : public Scene {
   Status Raise() override {
     child_.reset();
     child_.emplace(kind_ == "cpu.throttle" ? Child::Busy() : Child::Idle(2));
+    fault_ = Aim(kind_, child_->identity());
     return Ok();
   }
-  v1::AimedFault Fault() const override { return Aim(kind_, child_->identity()); }
+  v1::AimedFault Fault() const override { return fault_; }
   std::unique_ptr<Injector> Make() const override { return FindInjector(kind_)->make(); }
   std::string Damage() override {
     const auto process = ProcessHandle::Open(child_->identity());
@@ -43,6 +44,7 @@ class ProcessScene : public Scene {
  protected:
   const std::string kind_;
   std::optional<Child> child_;
+  v1::AimedFault fault_;  // the same in every process that dies over it
 };
 
 class ThrottleScene final : public ProcessScene {
@@ -57,7 +59,9 @@ class ThrottleScene final : public ProcessScene {
     TRIODRILL_ASSIGN_OR_RETURN(const v1::UndoRecord record, Make()->Prepare(Fault()));
     before_ = own.directory;
     made_ = record.cgroup().made_directory();
-    return Ok();
+    return Cat("/triodrill-", fault_.run_id(), "-", fault_.shot()) == made_.substr(made_.rfind('/'))
+               ? Ok()
+               : absl::InternalError(Cat("this test would look for another cgroup than ", made_));
   }
   ~ThrottleScene() override { SweepAway(); }
   std::string Damage() override {
