@@ -1,0 +1,359 @@
+#include "injectors/agent/core.h"
+
+#include <algorithm>
+
+#include "triodrill/schema/catalogue.h"
+
+namespace triodrill::agent {
+namespace {
+
+// Far more than a run needs; a coordinator that asks for more is mistaken.
+constexpr size_t kMostShots = 4096;
+constexpr size_t kMostRemembered = 1024;
+
+bool OfAShot(const v1::AgentSays& says) {
+  return says.has_prepared() || says.has_armed() || says.has_landed() || says.has_missed() || says.has_reverted();
+}
+
+v1::AgentSays PreparedProblem(const std::string& shot, const std::string& problem) {
+  v1::AgentSays says;
+  says.mutable_prepared()->set_shot(shot);
+  says.mutable_prepared()->set_problem(problem);
+  return says;
+}
+
+}  // namespace
+
+bool IsShotName(const std::string& name) {
+  constexpr size_t kLongest = 128;
+  if (name.empty() || name.size() > kLongest || name.front() == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  });
+}
+
+Core::Core(Settings settings, const std::vector<ReplayOutcome>& replayed, TimePoint replay_begun, TimePoint replay_done)
+    : settings_(std::move(settings)) {
+  for (const ReplayOutcome& one : replayed) {
+    const std::string& shot = one.record.fault().shot();
+    if (!IsShotName(shot)) {
+      v1::OpenFault& open = unreadable_.emplace_back();
+      open.set_resource(one.file);
+      open.set_problem(one.problem);
+      open.set_by_hand("triodrill-undo --list");
+      continue;
+    }
+    v1::Reverted outcome;
+    outcome.set_shot(shot);
+    outcome.set_confirmed(one.confirmed);
+    outcome.mutable_at()->set_earliest_node_ns(ToNanos(replay_begun));
+    outcome.mutable_at()->set_latest_node_ns(ToNanos(replay_done));
+    outcome.set_reason("replay");
+    outcome.set_problem(one.problem);
+    outcome.set_foreign(one.foreign);
+    if (!one.confirmed) outcome.set_by_hand(one.record.by_hand());
+    v1::AgentSays says;
+    *says.mutable_reverted() = outcome;
+    said_.emplace_back(replay_done, std::move(says));
+    run_id_ = one.record.fault().run_id();
+    shots_.emplace(shot, Shot(settings_.patience, one.record, std::move(outcome)));
+  }
+}
+
+struct Core::Visitor {
+  Core& core;
+  TimePoint now;
+  Actions& actions;
+
+  void operator()(LinkUp) { core.OnLinkUp(actions); }
+  void operator()(LinkDown) { core.OnLinkDown(actions); }
+  void operator()(Heard& heard) { core.OnHeard(std::move(heard.says), now, actions); }
+  void operator()(Tick) { core.OnTick(now, actions); }
+  void operator()(ShutDown) {
+    core.shutting_down_ = true;
+    core.EndAll("shutdown", now, actions);
+  }
+  void operator()(PrepareEnded& ended) { core.OnPrepareEnded(std::move(ended), now, actions); }
+  void operator()(const RecordEnded& ended) {
+    if (Shot* shot = core.Find(ended.shot)) shot->OnRecorded(ended.status, now, actions);
+  }
+  void operator()(const ApplyEnded& ended) {
+    if (Shot* shot = core.Find(ended.shot)) shot->OnApplied(ended, actions);
+  }
+  void operator()(const LookEnded& ended) {
+    if (Shot* shot = core.Find(ended.shot)) shot->OnLooked(ended, actions);
+  }
+  void operator()(const RevertEnded& ended) {
+    if (Shot* shot = core.Find(ended.shot)) shot->OnReverted(ended, actions);
+  }
+  void operator()(const DischargeEnded& ended) {
+    if (Shot* shot = core.Find(ended.shot)) shot->OnDischarged(ended.status, now, actions);
+  }
+};
+
+Actions Core::On(Event event, TimePoint now) {
+  Actions actions;
+  std::visit(Visitor{*this, now, actions}, event);
+  Remember(actions, now);
+  return actions;
+}
+
+void Core::Remember(const Actions& actions, TimePoint now) {
+  for (const Action& action : actions) {
+    const Say* say = std::get_if<Say>(&action);
+    if (say != nullptr && OfAShot(say->what)) said_.emplace_back(now, say->what);
+  }
+  // While the stream is up, only what may still be under way when it breaks.
+  while (!said_.empty() && ((connected_ && said_.front().first + lease_ < now) || said_.size() > kMostRemembered)) {
+    said_.pop_front();
+  }
+}
+
+Shot* Core::Find(const std::string& shot) {
+  const auto found = shots_.find(shot);
+  return found == shots_.end() ? nullptr : &found->second;
+}
+
+v1::OpenFaults Core::Open() const {
+  v1::OpenFaults open;
+  for (const auto& [id, shot] : shots_) {
+    if (auto one = shot.Open()) *open.add_open() = *std::move(one);
+  }
+  for (const v1::OpenFault& one : unreadable_) *open.add_open() = one;
+  return open;
+}
+
+void Core::OnLinkUp(Actions& actions) {
+  v1::AgentSays says;
+  v1::Hello& hello = *says.mutable_hello();
+  hello.set_node(settings_.node);
+  hello.set_agent_version(settings_.version);
+  hello.set_boot_id(settings_.boot_id);
+  hello.set_shadow(settings_.policy.shadow());
+  for (const v1::Capability& capability : settings_.capabilities) *hello.add_capabilities() = capability;
+  *hello.mutable_open() = Open().open();
+  hello.set_max_hold_ns(ToNanos(settings_.policy.max_hold()).count());
+  for (const std::string& kind : settings_.policy.faults()) hello.add_policy_faults(kind);
+  actions.push_back(Say{std::move(says)});
+}
+
+void Core::OnLinkDown(Actions& actions) {
+  connected_ = false;
+  actions.push_back(DoWatch{});
+}
+
+void Core::OnHeard(v1::CoordinatorSays says, TimePoint now, Actions& actions) {
+  last_heard_ = now;
+  switch (says.what_case()) {
+    case v1::CoordinatorSays::kWelcome:
+      OnWelcome(says.welcome(), now, actions);
+      break;
+    case v1::CoordinatorSays::kWatch:
+      actions.push_back(DoWatch{std::move(*says.mutable_watch())});
+      break;
+    case v1::CoordinatorSays::kPrepare:
+      OnPrepare(says.prepare(), now, actions);
+      break;
+    case v1::CoordinatorSays::kArm:
+      if (Shot* shot = Find(says.arm().shot())) {
+        shot->OnArm(FromNanos(says.arm().fire_at_node_ns()), now, actions);
+      } else {
+        v1::AgentSays answer;
+        answer.mutable_armed()->set_shot(says.arm().shot());
+        answer.mutable_armed()->set_problem("arm shot " + says.arm().shot() + ": it was not prepared here");
+        actions.push_back(Say{std::move(answer)});
+      }
+      break;
+    case v1::CoordinatorSays::kCancel:
+      EndOne(says.cancel().shot(), "cancelled", now, actions);
+      break;
+    case v1::CoordinatorSays::kRevert:
+      EndOne(says.revert().shot(), "asked", now, actions);
+      break;
+    case v1::CoordinatorSays::kReportOpenFaults: {
+      v1::AgentSays answer;
+      *answer.mutable_open_faults() = Open();
+      actions.push_back(Say{std::move(answer)});
+      break;
+    }
+    case v1::CoordinatorSays::kGoodbye:
+      EndAll("run over", now, actions);
+      lease_ = Nanos(0);
+      actions.push_back(DoWatch{});
+      break;
+    default:  // a renewal was heard, and that is all it wants; clock probes are the link's
+      break;
+  }
+}
+
+void Core::OnWelcome(const v1::Welcome& welcome, TimePoint now, Actions& actions) {
+  connected_ = true;
+  lease_ = Nanos(welcome.lease_ns());
+  next_heartbeat_ = now + lease_ / 4;
+  if (welcome.run_id() == run_id_) {
+    for (const auto& [at, says] : said_) actions.push_back(Say{says});
+    said_.clear();  // and remembered anew as they go
+    return;
+  }
+  // Whoever asked for these is not the one who is here.
+  EndAll("another run", now, actions);
+  std::erase_if(shots_, [](const auto& one) { return one.second.phase() == Shot::Phase::kOver; });
+  said_.clear();
+  run_id_ = welcome.run_id();
+}
+
+Nanos Core::HoldFor(const v1::Prepare& prepare) const {
+  const Nanos allowed = ToNanos(settings_.policy.max_hold());
+  const Nanos asked(prepare.max_hold_ns());
+  return asked > Nanos(0) ? std::min(asked, allowed) : allowed;
+}
+
+std::string Core::PolicyRefusal(const v1::AimedFault& fault) const {
+  const auto& policy = settings_.policy;
+  const auto contains = [](const auto& list, const std::string& what) {
+    return std::find(list.begin(), list.end(), what) != list.end();
+  };
+  if (!policy.shadow()) return "this node's policy does not say that it is of a shadow partition";
+  if (!contains(policy.faults(), fault.kind())) return "this node's policy does not allow " + fault.kind();
+  if (ToNanos(policy.max_hold()) <= Nanos(0)) return "this node's policy allows no fault any time";
+  const std::string& interface = fault.target().link().name();
+  if (fault.target().has_link() && (interface == "lo" || contains(policy.protect_interfaces(), interface))) {
+    return "this node's policy protects the interface " + interface;
+  }
+  return "";
+}
+
+std::string Core::Refusal(const v1::Prepare& prepare) const {
+  const v1::AimedFault& fault = prepare.fault();
+  if (shutting_down_) return "the agent is shutting down";
+  if (lease_ <= Nanos(0)) return "no run is under way here";
+  if (!IsShotName(fault.shot())) return "its name is not plain letters, digits, '.', '-' and '_'";
+  if (fault.run_id() != run_id_) return "it is of run " + fault.run_id() + ", and this is run " + run_id_;
+  if (shots_.size() >= kMostShots) return "too many shots in one run";
+  if (!unreadable_.empty()) {
+    return "the undo record " + unreadable_.front().resource() + " cannot be read; next: triodrill-undo --list";
+  }
+  if (FindFaultRow(fault.kind()) == nullptr) return "this agent knows no fault " + fault.kind();
+  if (KindOf(fault.with()) != fault.kind()) return "its parameters are not those of " + fault.kind();
+  return PolicyRefusal(fault);
+}
+
+void Core::OnPrepare(const v1::Prepare& prepare, TimePoint, Actions& actions) {
+  const std::string& id = prepare.fault().shot();
+  if (const Shot* known = Find(id)) {
+    const bool same = known->ask().SerializeAsString() == prepare.SerializeAsString();
+    if (same) {
+      known->OnPrepare(actions);
+    } else {
+      actions.push_back(Say{PreparedProblem(id, "prepare shot " + id + ": another fault has this name")});
+    }
+    return;
+  }
+  if (const std::string refusal = Refusal(prepare); !refusal.empty()) {
+    actions.push_back(Say{PreparedProblem(id, "prepare shot " + id + ": " + refusal)});
+    return;
+  }
+  const bool irreversible = FindFaultRow(prepare.fault().kind())->facts.reversal() == v1::NONE;
+  shots_.emplace(id, Shot(settings_.patience, prepare, HoldFor(prepare), irreversible));
+  actions.push_back(DoPrepare{prepare.fault()});
+}
+
+std::string Core::ResourceTakenBy(const std::string& resource) const {
+  for (const auto& [id, shot] : shots_) {
+    if (shot.phase() != Shot::Phase::kOver && shot.resource() == resource) return id;
+  }
+  return "";
+}
+
+void Core::OnPrepareEnded(PrepareEnded ended, TimePoint now, Actions& actions) {
+  Shot* shot = Find(ended.shot);
+  if (shot == nullptr) return;
+  std::string problem;
+  v1::UndoRecord record;
+  if (!ended.record.ok()) {
+    problem = std::string(ended.record.status().message());
+  } else {
+    record = *std::move(ended.record);
+    const std::string other = ResourceTakenBy(record.resource());
+    if (record.resource().empty()) problem = "prepare shot " + ended.shot + ": its injector names no resource";
+    if (!other.empty()) {
+      problem = "prepare shot " + ended.shot + ": shot " + other + " holds " + record.resource() + " already";
+    }
+    record.set_format(1);
+    if (!record.fault().has_target()) *record.mutable_fault() = shot->ask().fault();
+    record.mutable_fault()->set_shot(ended.shot);
+    record.mutable_fault()->set_run_id(shot->run_id());
+    record.set_boot_id(settings_.boot_id);
+    record.set_max_hold_ns(HoldFor(shot->ask()).count());
+  }
+  shot->OnPrepared(std::move(record), problem, now, actions);
+  if (!problem.empty()) shots_.erase(ended.shot);  // the name is free: nothing has happened under it
+}
+
+void Core::EndAll(const std::string& reason, TimePoint now, Actions& actions) {
+  for (auto& [id, shot] : shots_) {
+    if (!shot.AtRest() || (shot.phase() == Shot::Phase::kStuck && shutting_down_)) shot.End(reason, now, actions);
+  }
+}
+
+void Core::EndOne(const std::string& id, const std::string& reason, TimePoint now, Actions& actions) {
+  if (Shot* shot = Find(id)) {
+    shot->End(reason, now, actions);
+    return;
+  }
+  // Not known is not the same as reverted.
+  v1::AgentSays says;
+  says.mutable_reverted()->set_shot(id);
+  says.mutable_reverted()->set_reason(reason);
+  says.mutable_reverted()->set_problem("revert shot " + id + ": it is not known here; next: triodrill-undo --list");
+  actions.push_back(Say{std::move(says)});
+}
+
+std::optional<TimePoint> Core::LeaseEnd() const {
+  const bool matters =
+      std::any_of(shots_.begin(), shots_.end(), [](const auto& one) { return one.second.NeedsCoordinator(); });
+  if (!matters) return std::nullopt;
+  return last_heard_ + lease_;
+}
+
+void Core::OnTick(TimePoint now, Actions& actions) {
+  if (const auto end = LeaseEnd(); end && now >= *end) {
+    EndAll("lease", now, actions);
+    return;
+  }
+  for (auto& [id, shot] : shots_) shot.OnTick(now, actions);
+  if (connected_ && lease_ > Nanos(0) && now >= next_heartbeat_) {
+    next_heartbeat_ = now + lease_ / 4;
+    v1::AgentSays says;
+    says.mutable_heartbeat()->set_at_node_ns(ToNanos(now));
+    actions.push_back(Say{std::move(says)});
+  }
+}
+
+std::optional<Wake> Core::NextWake() const {
+  std::optional<Wake> next;
+  const auto consider = [&next](const Wake& wake) {
+    if (!next || wake.at < next->at) next = wake;
+  };
+  for (const auto& [id, shot] : shots_) {
+    if (const auto wake = shot.NextWake()) consider(*wake);
+  }
+  if (const auto end = LeaseEnd()) consider({*end, false});
+  if (connected_ && lease_ > Nanos(0)) consider({next_heartbeat_, false});
+  return next;
+}
+
+bool Core::AtRest() const {
+  return std::all_of(shots_.begin(), shots_.end(), [](const auto& one) {
+    const auto phase = one.second.phase();
+    return one.second.AtRest() || phase == Shot::Phase::kPrepared;
+  });
+}
+
+bool Core::UndoNotConfirmed() const {
+  return !unreadable_.empty() || std::any_of(shots_.begin(), shots_.end(),
+                                             [](const auto& one) { return one.second.phase() == Shot::Phase::kStuck; });
+}
+
+}  // namespace triodrill::agent
