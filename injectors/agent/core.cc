@@ -68,7 +68,7 @@ struct Core::Visitor {
 
   void operator()(LinkUp) { core.OnLinkUp(actions); }
   void operator()(LinkDown) { core.OnLinkDown(actions); }
-  void operator()(Heard& heard) { core.OnHeard(std::move(heard.says), now, actions); }
+  void operator()(Heard& heard) { core.OnHeard(std::move(heard), now, actions); }
   void operator()(Tick) { core.OnTick(now, actions); }
   void operator()(ShutDown) {
     core.shutting_down_ = true;
@@ -143,8 +143,9 @@ void Core::OnLinkDown(Actions& actions) {
   actions.push_back(DoWatch{});
 }
 
-void Core::OnHeard(v1::CoordinatorSays says, TimePoint now, Actions& actions) {
-  last_heard_ = now;
+void Core::OnHeard(Heard heard, TimePoint now, Actions& actions) {
+  v1::CoordinatorSays& says = heard.says;
+  last_heard_ = std::max(last_heard_, heard.at);
   switch (says.what_case()) {
     case v1::CoordinatorSays::kWelcome:
       OnWelcome(says.welcome(), now, actions);

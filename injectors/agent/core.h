@@ -48,7 +48,7 @@ class Core {
 
   void OnLinkUp(Actions& actions);
   void OnLinkDown(Actions& actions);
-  void OnHeard(v1::CoordinatorSays says, TimePoint now, Actions& actions);
+  void OnHeard(Heard heard, TimePoint now, Actions& actions);
   void OnWelcome(const v1::Welcome& welcome, TimePoint now, Actions& actions);
   void OnPrepare(const v1::Prepare& prepare, TimePoint now, Actions& actions);
   void OnPrepareEnded(PrepareEnded ended, TimePoint now, Actions& actions);

@@ -18,6 +18,7 @@ struct LinkUp {};  // a stream to the coordinator is there: it wants a Hello
 struct LinkDown {};
 struct Heard {
   v1::CoordinatorSays says;
+  TimePoint at;  // when it was read off the stream
 };
 struct Tick {};  // time has passed
 struct ShutDown {};
