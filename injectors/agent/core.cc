@@ -255,8 +255,7 @@ void Core::OnPrepare(const v1::Prepare& prepare, TimePoint, Actions& actions) {
     actions.push_back(Say{PreparedProblem(id, "prepare shot " + id + ": " + refusal)});
     return;
   }
-  const bool irreversible = FindFaultRow(prepare.fault().kind())->facts.reversal() == v1::NONE;
-  shots_.emplace(id, Shot(settings_.patience, prepare, HoldFor(prepare), irreversible));
+  shots_.emplace(id, Shot(settings_.patience, prepare, HoldFor(prepare)));
   actions.push_back(DoPrepare{prepare.fault()});
 }
 

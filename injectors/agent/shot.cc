@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "injectors/journal/settle.h"
+
 namespace triodrill::agent {
 namespace {
 
@@ -17,13 +19,14 @@ std::string Text(const Status& status) { return std::string(status.message()); }
 
 }  // namespace
 
-Shot::Shot(const Patience& patience, v1::Prepare ask, Nanos hold, bool irreversible)
-    : patience_(patience), ask_(std::move(ask)), hold_(hold), irreversible_(irreversible) {}
+Shot::Shot(const Patience& patience, v1::Prepare ask, Nanos hold)
+    : patience_(patience), ask_(std::move(ask)), hold_(hold), reversal_(ReversalOf(ask_.fault().kind())) {}
 
 Shot::Shot(const Patience& patience, v1::UndoRecord record, v1::Reverted outcome)
     : patience_(patience),
       record_(std::move(record)),
       hold_(Nanos(record_.max_hold_ns())),
+      reversal_(ReversalOf(record_.fault().kind())),
       phase_(outcome.confirmed() ? Phase::kOver : Phase::kStuck),
       reason_(outcome.reason()),
       last_problem_(outcome.problem()),
@@ -249,7 +252,7 @@ void Shot::Landed(TimePoint earliest, TimePoint latest, std::string evidence, Ac
   landed.set_evidence(std::move(evidence));
   Answer(std::move(says), actions);
   phase_ = Phase::kHeld;
-  if (irreversible_) End("irreversible: nothing to undo", latest, actions);
+  if (Irreversible()) End("irreversible: nothing to undo", latest, actions);
 }
 
 void Shot::NotLanded(const std::string& problem, TimePoint now, Actions& actions) {
@@ -288,7 +291,7 @@ void Shot::End(const std::string& reason, TimePoint now, Actions& actions) {
   gone_ = NodeInstantOf(now, now);
   if (phase_ == Phase::kLanding) {
     NotLanded("withdrawn before it was seen: " + reason, now, actions);
-  } else if (phase_ == Phase::kStuck || (phase_ == Phase::kHeld && !ask_.sham() && !irreversible_)) {
+  } else if (phase_ == Phase::kStuck || (phase_ == Phase::kHeld && !ask_.sham() && !Irreversible())) {
     silent_end_ = false;
     StartRevert(now, actions);
   } else if (ask_.sham() || phase_ == Phase::kPrepared) {
@@ -313,32 +316,33 @@ void Shot::StartRevert(TimePoint now, Actions& actions) {
 
 void Shot::OnReverted(const RevertEnded& ended, Actions& actions) {
   if (phase_ != Phase::kReverting) return;
-  if (!ended.status.ok()) last_problem_ = Text(ended.status);
+  reverted_ = ended.status.ok();
+  last_problem_ = Text(ended.status);
   actions.push_back(DoLook{record_});
 }
 
 void Shot::LookedWhileReverting(const LookEnded& ended, Actions& actions) {
-  foreign_ = ended.effect.ok() && ended.effect->presence == Presence::kForeign;
-  const bool absent = ended.effect.ok() && ended.effect->presence == Presence::kAbsent;
-  const bool came_after_all = ended.effect.ok() && ended.effect->presence == Presence::kPresent && irreversible_;
-  if (absent || came_after_all) {
+  const bool seen = ended.effect.ok();
+  const Debt debt = seen ? DebtAfter(reversal_, ended.effect->presence) : Debt::kOwed;
+  // What a failed undo left may not show in a look at the effect alone.
+  if (reverted_ && debt == Debt::kNone) {
     gone_ = NodeInstantOf(last_other_look_, ended.done);
     phase_ = Phase::kDischarging;
     actions.push_back(DoDischarge{id()});
     return;
   }
-  if (ended.effect.ok()) {
-    last_other_look_ = ended.begun;
-    if (last_problem_.empty()) last_problem_ = "still there: " + ended.effect->evidence;
-  } else {
-    last_problem_ = Text(ended.effect.status());
-  }
+  if (seen && debt == Debt::kOwed) last_other_look_ = ended.begun;
   if (ended.done < phase_deadline_) {
     next_look_ = ended.done + patience_.look;
     return;
   }
   gone_.Clear();
-  Over(false, foreign_ ? "somebody else changed it meanwhile: " + ended.effect->evidence : last_problem_, actions);
+  foreign_ = debt == Debt::kForeign;
+  std::string problem = seen ? ended.effect->evidence : Text(ended.effect.status());
+  if (foreign_) problem = "changed by somebody else, left as it is: " + problem;
+  if (!foreign_ && seen) problem = "still there after the revert: " + problem;
+  if (!last_problem_.empty()) problem = "revert: " + last_problem_ + "; " + problem;
+  Over(false, problem, actions);
 }
 
 void Shot::OnDischarged(const Status& status, TimePoint now, Actions& actions) {

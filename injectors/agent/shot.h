@@ -46,7 +46,7 @@ class Shot {
   };
 
   // `hold` is the shorter of what was asked and what the node's policy allows.
-  Shot(const Patience& patience, v1::Prepare ask, Nanos hold, bool irreversible);
+  Shot(const Patience& patience, v1::Prepare ask, Nanos hold);
   // What the replay of the journal left: stuck if its undo was not confirmed, else over.
   Shot(const Patience& patience, v1::UndoRecord record, v1::Reverted outcome);
 
@@ -90,13 +90,14 @@ class Shot {
   void LookedWhileReverting(const LookEnded& ended, Actions& actions);
   void Over(bool confirmed, const std::string& problem, Actions& actions);
   void Answer(v1::AgentSays what, Actions& actions) const;
+  bool Irreversible() const { return reversal_ == v1::NONE; }
   Nanos LookAgainAfter(TimePoint now) const;
 
   Patience patience_;
   v1::Prepare ask_;
   v1::UndoRecord record_;
   Nanos hold_;
-  bool irreversible_ = false;
+  v1::Reversal reversal_;
   Phase phase_ = Phase::kPreparing;
 
   TimePoint fire_at_;
@@ -109,6 +110,7 @@ class Shot {
   TimePoint last_other_look_;  // the latest moment at which what is waited for was known not to be
   int misses_ = 0;             // looks in a row that did not see the held fault
   bool silent_end_ = false;    // the end was told already, as Missed or as Armed with a problem
+  bool reverted_ = false;      // the last Revert returned ok
   bool foreign_ = false;
   std::optional<std::string> pending_end_;  // asked while an action was under way
   std::string reason_;
