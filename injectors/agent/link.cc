@@ -162,7 +162,7 @@ void GrpcLink::Handle(Operation operation, bool ok, std::unique_lock<std::mutex>
       call_->reading = true;
       call_->io->Read(&call_->incoming, TagOf(Operation::kRead));
       lock.unlock();
-      listener_.up();
+      listener_.up(*this);
       lock.lock();
       break;
     case Operation::kRead:

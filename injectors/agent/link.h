@@ -16,7 +16,7 @@ class Link {
  public:
   // Called on the pump thread; none may block.
   struct Listener {
-    std::function<void()> up;  // a stream is there; the first thing said on it must be Hello
+    std::function<void(Link&)> up;  // a stream is there; the first thing said on it must be Hello
     std::function<void(v1::CoordinatorSays says, TimePoint at)> heard;
     std::function<void(const std::string& why)> down;  // only after `up`
   };
