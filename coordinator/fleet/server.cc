@@ -104,13 +104,14 @@ Server::~Server() {
   if (queue_ != nullptr) queue_->Shutdown();
   if (pump_.joinable()) {
     pump_.join();
-  } else if (queue_ != nullptr) {
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue_->Next(&tag, &ok)) {
-    }
+    unlink(options_.socket_path.c_str());
+    return;
   }
-  unlink(options_.socket_path.c_str());
+  // Start failed: what lies there may be another's.
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_ != nullptr && queue_->Next(&tag, &ok)) {
+  }
 }
 
 gpr_timespec Server::Deadline() const {

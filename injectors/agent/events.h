@@ -89,7 +89,7 @@ struct DoWatch {
 using Action = std::variant<Say, DoPrepare, DoRecord, DoApply, DoLook, DoRevert, DoDischarge, DoWatch>;
 using Actions = std::vector<Action>;
 
-// When the core wants its next Tick. Precise: somebody is measuring, or a fault is to be fired; wake early and spin.
+// When the core wants its next Tick. Precise: a fault is to be fired; wake early and spin.
 struct Wake {
   TimePoint at;
   bool precise = false;

@@ -1,5 +1,6 @@
 // triodrilld: the node agent. Nothing listens; it dials one coordinator on a Unix socket.
 #include <signal.h>
+#include <spdlog/async.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -58,7 +59,7 @@ Result<std::unique_ptr<UndoJournal>> OpenJournal(const std::string& state_direct
   if (mkdir(state_directory.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoStatus("make", state_directory);
   Result<std::unique_ptr<UndoJournal>> journal = absl::UnavailableError("");
   LookUntil(kPatienceForJournal, [&journal, &state_directory] {
-    journal = UndoJournal::Open(state_directory + "/undo");
+    journal = UndoJournal::Open(state_directory + "/journal");
     return !absl::IsUnavailable(journal.status());
   });
   return journal;
@@ -103,7 +104,7 @@ Result<bool> Serve(const Options& options, const v1::AgentPolicySpec& policy, co
                    SystemClock& clock) {
   TRIODRILL_ASSIGN_OR_RETURN(Protection protection, Protection::Of(policy));
   TRIODRILL_ASSIGN_OR_RETURN(std::unique_ptr<UndoJournal> journal, OpenJournal(options.state_directory));
-  const std::string journal_directory = options.state_directory + "/undo";
+  const std::string journal_directory = options.state_directory + "/journal";
   // Before any thread is there, and before anything is replayed.
   TRIODRILL_ASSIGN_OR_RETURN(Guardian guardian, Guardian::Start(options.undo_program, journal_directory));
   Settings settings{.node = options.node,
@@ -132,15 +133,23 @@ Result<bool> Serve(const Options& options, const v1::AgentPolicySpec& policy, co
   return confirmed;
 }
 
-int Run(Options options) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("triodrilld"));
-  spdlog::set_level(spdlog::level::from_str(options.log_level));
+// A reader of standard error that does not read must not keep a fault from being reverted: lines are written by a
+// thread of their own, and the oldest are dropped.
+void StartLogging(const std::string& level) {
+  constexpr size_t kMostLines = 1024;
+  spdlog::init_thread_pool(kMostLines, 1);
+  spdlog::set_default_logger(spdlog::create_async_nb<spdlog::sinks::stderr_sink_mt>("triodrilld"));
+  spdlog::set_level(spdlog::level::from_str(level));
   spdlog::flush_on(spdlog::level::info);
+}
+
+int Run(Options options) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&signals, one);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // all threads to come inherit it
   signal(SIGPIPE, SIG_IGN);
+  StartLogging(options.log_level);
 
   const Result<v1::AgentPolicySpec> policy = LoadPolicy(options.policy);
   if (!policy.ok()) return Complain(policy.status(), ExitCode::kInvalidFile);
@@ -157,7 +166,7 @@ int Run(Options options) {
   }
   if (*confirmed) return static_cast<int>(ExitCode::kPassed);
   return Complain(absl::InternalError(Cat("an undo is not confirmed; next: triodrill-undo --journal ",
-                                          options.state_directory, "/undo --list")),
+                                          options.state_directory, "/journal --list")),
                   ExitCode::kUndoNotConfirmed);
 }
 
@@ -177,7 +186,7 @@ int main(int argc, char** argv) {
   app.add_option("--coordinator", options.coordinator, "Socket to dial: unix:/absolute/path")
       ->required()
       ->type_name("TARGET");
-  app.add_option("--state-dir", options.state_directory, "Directory of our own; the undo journal is undo/ in it")
+  app.add_option("--state-dir", options.state_directory, "Directory of our own; the undo journal is journal/ in it")
       ->required()
       ->type_name("DIR");
   app.add_option("--policy", options.policy, "This node's AgentPolicy")->required()->type_name("FILE");
@@ -193,5 +202,7 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : static_cast<int>(triodrill::ExitCode::kUsage);
   }
-  return triodrill::agent::Run(std::move(options));
+  const int code = triodrill::agent::Run(std::move(options));
+  spdlog::shutdown();  // the last lines are written
+  return code;
 }

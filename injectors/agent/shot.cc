@@ -379,7 +379,8 @@ std::optional<Wake> Shot::NextWake() const {
     case Phase::kArmed:
       return Wake{fire_at_, true};
     case Phase::kLanding:
-      return Wake{std::min(next_look_, held_until_), next_look_ < fine_until_ + patience_.look};
+      // Not precise: a look that spins could keep the target from the processor on which it is to end.
+      return Wake{std::min(next_look_, held_until_), false};
     case Phase::kHeld:
       return Wake{ask_.sham() ? held_until_ : std::min(next_look_, held_until_), false};
     case Phase::kReverting:

@@ -226,7 +226,7 @@ TEST_F(ProgramTest, RevertsEverythingWhenItIsToldToEnd) {
   kill(agent_, SIGTERM);
   EXPECT_EQ(ExitCodeOf(std::exchange(agent_, 0)), 0) << Errors();
   EXPECT_TRUE(WorkerBecomes('S'));
-  EXPECT_TRUE(ReadJournal(directory_ + "/state/undo")->empty());
+  EXPECT_TRUE(ReadJournal(directory_ + "/state/journal")->empty());
   EXPECT_EQ(inbox_.Await(&v1::AgentSays::has_reverted).said.reverted().reason(), "shutdown");
 }
 
@@ -236,7 +236,7 @@ TEST_F(ProgramTest, IsSurvivedByItsGuardianWhichReverts) {
   kill(agent_, SIGKILL);
   EXPECT_EQ(ExitCodeOf(std::exchange(agent_, 0)), -SIGKILL);
   EXPECT_TRUE(WorkerBecomes('S')) << Errors();
-  EXPECT_TRUE(LookUntil(kPatience, [this] { return ReadJournal(directory_ + "/state/undo")->empty(); }));
+  EXPECT_TRUE(LookUntil(kPatience, [this] { return ReadJournal(directory_ + "/state/journal")->empty(); }));
   // And the next agent takes up where the guardian left off.
   StartAgent();
   const AgentEvent back = inbox_.Await(Kind::kConnected);

@@ -116,7 +116,7 @@ class StreamTest : public testing::Test {
             .protect = [](const v1::AimedFault&) { return Ok(); }};
   }
   void StartAgent() {
-    auto journal = UndoJournal::Open(directory_ + "/undo");
+    auto journal = UndoJournal::Open(directory_ + "/journal");
     ASSERT_TRUE(journal.ok()) << journal.status();
     journal_ = *std::move(journal);
     auto agent = Agent::Start(Parts("n1", *journal_));
@@ -156,7 +156,7 @@ class StreamTest : public testing::Test {
     EXPECT_EQ(inbox_.Await(&v1::AgentSays::has_armed).said.armed().problem(), "");
     EXPECT_EQ(inbox_.Await(&v1::AgentSays::has_landed).said.landed().problem(), "");
   }
-  bool NothingIsOwed() { return ReadJournal(directory_ + "/undo")->empty(); }
+  bool NothingIsOwed() { return ReadJournal(directory_ + "/journal")->empty(); }
 
   SystemClock clock_;
   Nanos lease_ = seconds(30);
