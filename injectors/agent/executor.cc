@@ -126,10 +126,9 @@ std::optional<Event> Executor::Do(const DoApply& what) {
 std::optional<Event> Executor::Do(const DoLook& what) {
   const v1::AimedFault& fault = what.record.fault();
   const Result<Injector*> injector = InjectorOf(fault);
-  LookEnded ended{fault.shot(), parts_.clock.Now(), {}, injector.status()};
-  if (injector.ok()) ended.effect = (*injector)->Inspect(what.record);
-  ended.done = parts_.clock.Now();
-  return ended;
+  const TimePoint begun = parts_.clock.Now();
+  Result<Effect> effect = injector.ok() ? (*injector)->Inspect(what.record) : injector.status();
+  return LookEnded{fault.shot(), begun, parts_.clock.Now(), std::move(effect)};
 }
 
 std::optional<Event> Executor::Do(const DoRevert& what) {
