@@ -1,14 +1,13 @@
 #include "coordinator/engines/local_engine.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -27,7 +26,8 @@ namespace {
 
 constexpr std::chrono::seconds kUpWithin{45};  // the sandbox's own bounds end before
 constexpr std::chrono::seconds kAnswerWithin{30};
-constexpr std::chrono::seconds kDownWithin{30};
+constexpr std::chrono::seconds kDownWithin{25};  // 3 s of grace and 20 s for the kernel are its own bounds
+constexpr int kLookAgainMs = 20;
 constexpr std::chrono::seconds kEndWithin{5};
 
 std::string LastLines(const std::string& file) {
@@ -52,6 +52,38 @@ Status FromExit(int exit_code, const std::string& said) {
     default:
       return absl::UnavailableError(message);
   }
+}
+
+int PidfdOpen(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+
+// The init of the sandbox is the supervisor's one child. Its end is reported only after that of all its processes.
+int OpenSandboxInit(pid_t supervisor) {
+  std::ifstream in(Cat("/proc/", supervisor, "/task/", supervisor, "/children"));
+  pid_t init = 0;
+  in >> init;
+  return in.fail() ? -1 : PidfdOpen(init);
+}
+
+// Asks it to go down; one that does not listen yet is told by a signal, one that does not answer is killed, and the
+// kernel then ends all that it kept.
+Status EndSupervisor(pid_t supervisor, const std::string& state_dir) {
+  const int pidfd = PidfdOpen(supervisor);
+  if (pidfd < 0) return errno == ESRCH ? Ok() : ErrnoStatus("pidfd_open", Cat("supervisor ", supervisor));
+  const absl::Cleanup close_pidfd = [pidfd] { close(pidfd); };
+  coordinator::SystemClock clock;
+  const TimePoint deadline = clock.Now() + kDownWithin;
+  const Result<std::string> reply = Ask(ShadowSocket(state_dir), RequestLine("down"), clock, kDownWithin);
+  if (!reply.ok()) syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, nullptr, 0);
+  if (AwaitReadable(pidfd, clock, deadline)) return Ok();
+  const int init = OpenSandboxInit(supervisor);
+  const absl::Cleanup close_init = [init] {
+    if (init >= 0) close(init);
+  };
+  syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
+  const TimePoint end = clock.Now() + kEndWithin;
+  if (AwaitReadable(pidfd, clock, end) && (init < 0 || AwaitReadable(init, clock, end))) return Ok();
+  return absl::UnavailableError(
+      Cat("shadow partition: supervisor pid ", supervisor, " does not end; look at /proc/", supervisor, "/stack"));
 }
 
 }  // namespace
@@ -135,29 +167,23 @@ Status LocalEngine::Order(const std::string& verb, const std::string& node, bool
 
 Status LocalEngine::Down() {
   coordinator::SystemClock clock;
-  const Result<EngineStatus> found = GetStatus();
-  const pid_t supervisor = found.ok() && found->up ? found->supervisor_pid : child_;
-  Status status = Ok();
-  if (supervisor != 0) {
-    const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, supervisor, 0));
-    if (pidfd >= 0) {
-      const absl::Cleanup close_pidfd = [pidfd] { close(pidfd); };
-      const Result<std::string> reply = Ask(ShadowSocket(state_dir_), RequestLine("down"), clock, kDownWithin);
-      if (reply.ok()) status = CheckReply(*reply);
-      // One that does not answer is killed; the kernel then ends all that it kept.
-      if (!AwaitReadable(pidfd, clock, clock.Now() + kEndWithin))
-        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
-      if (!AwaitReadable(pidfd, clock, clock.Now() + kEndWithin))
-        status = absl::UnavailableError(Cat("shadow partition: supervisor pid ", supervisor, " does not end"));
-    }
-  }
-  if (child_ != 0 && status.ok()) {
-    while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+  const pid_t supervisor = SandboxHolder(state_dir_).value_or(0);
+  const Status ended = supervisor != 0 ? EndSupervisor(supervisor, state_dir_) : Ok();
+  if (child_ != 0 && ended.ok()) {
+    AwaitExit(child_, clock, clock.Now() + kEndWithin).IgnoreError();
     child_ = 0;
   }
-  const Status clean = CleanLeftovers(programs_, state_dir_);
-  return status.ok() ? clean : status;
+  // No answer is no proof: the lock is free only when the last init of the sandbox is gone.
+  const TimePoint deadline = clock.Now() + kEndWithin;
+  while (SandboxHolder(state_dir_).has_value()) {
+    if (clock.Now() >= deadline) {
+      return ended.ok() ? absl::UnavailableError(
+                              Cat("shadow partition: processes of it still hold ", state_dir_, "/shadow.lock"))
+                        : ended;
+    }
+    poll(nullptr, 0, kLookAgainMs);
+  }
+  return CleanLeftovers(programs_, state_dir_);
 }
 
 }  // namespace triodrill::engines

@@ -1,13 +1,16 @@
 #include "coordinator/engines/local_files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
+#include "absl/cleanup/cleanup.h"
 #include "coordinator/engines/local_spec.h"
 #include "coordinator/engines/state_dir.h"
 #include "google/protobuf/util/json_util.h"
@@ -35,6 +38,17 @@ Status WritePrivateFile(const std::string& file, const std::string& text) {
 }
 
 }  // namespace
+
+std::optional<pid_t> SandboxHolder(const std::string& state_dir) {
+  const int fd = open((state_dir + "/shadow.lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return std::nullopt;  // there never was one
+  const absl::Cleanup close_fd = [fd] { close(fd); };
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return std::nullopt;
+  std::ifstream in(state_dir + "/shadow.pid");
+  pid_t pid = 0;
+  in >> pid;
+  return in.fail() ? 0 : pid;
+}
 
 std::string SpecFile(const std::string& state_dir) { return state_dir + "/shadow.json"; }
 

@@ -97,6 +97,15 @@ int UpInAProcessThatEnds(const engines::Programs& programs, const std::string& s
   return status;
 }
 
+TEST_F(Sandbox, IsTakenDownEvenIfItsSupervisorDoesNotAnswer) {
+  ASSERT_EQ(engine().Up(Spec(), Lifetime::kDetached), Ok());
+  const engines::EngineStatus status = Status();
+  const std::set<std::string> namespaces = PidNamespaces(status);
+  ASSERT_EQ(kill(status.supervisor_pid, SIGSTOP), 0);
+  EXPECT_EQ(engine().Down(), Ok());
+  EXPECT_THAT(ProcessesIn(namespaces), IsEmpty());
+}
+
 TEST_F(Sandbox, EndsWithItsParentIfAskedTo) {
   ASSERT_EQ(UpInAProcessThatEnds(programs_, state_dir_, Spec(), Lifetime::kWithUs), 0);
   EXPECT_TRUE(Await(seconds(20), [&] { return access((state_dir_ + "/shadow.pid").c_str(), F_OK) != 0; }));
