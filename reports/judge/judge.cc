@@ -16,6 +16,24 @@ Answer Worse(Answer a, Answer b) { return std::max(a, b); }
 
 bool Counts(const TrialTrio& trial) { return trial.valid && !trial.sham; }
 
+// What the trials with this answer said: once if they all said the same, else the first few.
+std::string ReasonOf(const Objective& objective) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> said;
+  bool same = true;
+  for (const TrialAnswer& trial : objective.trials) {
+    if (trial.answer != objective.answer) continue;
+    same = same && trial.reason == objective.trials.front().reason;
+    said.push_back(absl::StrCat("trial ", trial.trial, ": ", trial.reason));
+  }
+  if (same && said.size() > 1 && said.size() == objective.trials.size()) {
+    return absl::StrCat("every trial: ", objective.trials.front().reason);
+  }
+  const size_t more = said.size() - std::min(said.size(), kShown);
+  said.resize(said.size() - more);
+  return absl::StrCat(absl::StrJoin(said, "; "), more == 0 ? "" : absl::StrCat("; and ", more, " more"));
+}
+
 // Every valid faulted trial is asked; the worst answer counts.
 Objective Ask(const Trio& trio, std::string name, std::string expected,
               const std::function<Judged(const TrialTrio&)>& judge) {
@@ -28,18 +46,16 @@ Objective Ask(const Trio& trio, std::string name, std::string expected,
     Judged judged = judge(trial);
     ++objective.n;
     if (judged.answer == Answer::kPass) ++objective.passed;
-    if (objective.trials.empty() || judged.answer > objective.answer) {
-      objective.reason = absl::StrCat("trial ", trial.trial, ": ", judged.reason);
-    }
     objective.answer = Worse(objective.answer, judged.answer);
     objective.trials.push_back({trial.trial, judged.answer, std::move(judged.reason)});
   }
   if (objective.n == 0) {
     objective.answer = Answer::kInconclusive;
     objective.reason = "no valid trial with the fault";
-  } else if (objective.passed == objective.n) {
-    objective.assurance = Assurance(objective.n);
+    return objective;
   }
+  objective.reason = ReasonOf(objective);
+  if (objective.passed == objective.n) objective.assurance = Assurance(objective.n);
   return objective;
 }
 

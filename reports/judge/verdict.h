@@ -23,7 +23,7 @@ struct Objective {
   std::string name;      // as in the drill: "detection_latency", "isolation.at_most", "coverage.detect"
   std::string expected;  // "at most 10 s"
   Answer answer = Answer::kInconclusive;
-  std::string reason;  // of the worst trial
+  std::string reason;  // of the trials that decided it
   int n = 0;           // trials that it was asked of
   int passed = 0;
   std::optional<double> assurance;  // n of n passed: P(pass) is at least this, with 95% confidence
