@@ -41,11 +41,8 @@ bool IsolatedBefore(const TrialFacts& facts, const SlotSet& faulted, const Insta
 
 bool IsHeld(const ShotFacts& shot) { return shot.planned != nullptr && !shot.planned->hold().until().empty(); }
 
-// Taken back for a reason that the drill did not ask for.
-bool CutShort(const v1::ShotReverted& reverted) {
-  return reverted.reason() == "lease" || reverted.reason() == "maximum" || reverted.reason() == "shutdown" ||
-         reverted.reason() == "cancelled";
-}
+// Taken back for a reason that the drill did not ask for: a lease, a maximum, an abort, a replay after a crash.
+bool CutShort(const v1::ShotReverted& reverted) { return !reverted.reason().empty() && reverted.reason() != "asked"; }
 
 bool CanBeTakenBack(const std::string& kind) {
   const FaultRow* row = FindFaultRow(kind);

@@ -71,7 +71,8 @@ std::map<std::string, ShotFacts> CollectShots(const v1::Plan& plan, const Timeli
   for (const v1::Fact& fact : timeline.facts) {
     const std::string* name = ShotOf(fact);
     if (name == nullptr) continue;
-    ShotFacts& entry = shots[*name];
+    // A drill without faults has trials that begin with a landing of no shot.
+    ShotFacts& entry = shots[name->empty() ? absl::StrCat("trial ", fact.trial()) : *name];
     entry.shot = *name;
     NoteShot(fact, entry);
   }
@@ -95,9 +96,6 @@ void NoteFact(const v1::Fact& fact, TrialFacts& trial) {
       break;
     case v1::Fact::kSignal:
       trial.signals.push_back(&fact);
-      break;
-    case v1::Fact::kProcess:
-      trial.processes.push_back(&fact);
       break;
     case v1::Fact::kTrialEnded:
       trial.ended = &fact;
@@ -136,6 +134,8 @@ std::vector<TrialFacts> SplitTrials(const v1::Plan& plan, const Timeline& timeli
   }
   for (const v1::Fact& fact : timeline.facts) {
     if (const auto found = place.find(fact.trial()); found != place.end()) NoteFact(fact, trials[found->second]);
+    if (!fact.has_process()) continue;
+    for (TrialFacts& trial : trials) trial.processes.push_back(&fact);  // who lives at t0 may have appeared long before
   }
   for (const auto& [name, shot] : CollectShots(plan, timeline)) {
     if (const auto found = place.find(shot.trial); found != place.end()) trials[found->second].shots.push_back(shot);

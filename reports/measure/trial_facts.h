@@ -43,7 +43,8 @@ struct TrialFacts {
   const v1::PlannedTrial* planned = nullptr;
   const v1::Fact* baseline = nullptr;
   const v1::Fact* ended = nullptr;
-  FactList progress, signals, processes;  // by instant
+  FactList progress, signals;  // of the trial, by instant
+  FactList processes;          // of the whole run, by instant
   std::vector<ShotFacts> shots;
   Instant last{};  // TrialEnded, or the last that is known of the trial
 };

@@ -234,6 +234,22 @@ TEST(ShamTrial, CountsEveryReportAsAFalseAlarm) {
   EXPECT_FALSE(trio.trials[0].detection);
 }
 
+TEST(ShamTrial, OfADrillWithoutFaultsHasALandingOfNoShot) {
+  Story story;
+  for (int i = 0; i < 2; ++i) {
+    story.Sham();
+    story.plan.mutable_trials(i)->clear_shots();
+    story.Run(0, 10, 1001).Signal(3, v1::DETECTED).End(10);
+  }
+  Timeline told = story.Told();
+  for (v1::Fact& fact : told.facts) {
+    if (fact.has_landed()) fact.mutable_landed()->clear_shot();
+  }
+  const Trio trio = Measure(story.plan, told);
+  EXPECT_EQ(trio.sham_trials, 2) << ::testing::PrintToString(trio.trials.at(1).problems);
+  EXPECT_EQ(trio.false_alarms, 2);
+}
+
 TEST(ShamTrial, InWhichSomethingLandedIsInvalid) {
   Story story;
   story.Sham();

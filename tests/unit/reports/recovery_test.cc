@@ -381,5 +381,14 @@ TEST(Interruption, IsSeenInARankThatReportsNoProgress) {
   EXPECT_EQ(trial.interruption->share, 1);
 }
 
+TEST(Interruption, KnowsAProcessThatAppearedInAnEarlierTrial) {
+  Story story;  // rank 2 never logs a step; its process is as old as the run
+  story.Spare("n2/0").Trial().Appeared(-7, "n2/0").Kill("n0/0").Run(1, 12, 1001).End(13);
+  story.Trial().Kill("n2/0").Run(0.1, 12, 1001).End(13);
+  const TrialTrio second = story.Measured().trials.at(1);
+  EXPECT_THAT(second.members, ElementsAre("n0/0", "n1/0", "n2/0"));
+  EXPECT_THAT(second.interruption->interrupted, ElementsAre("n2/0"));
+}
+
 }  // namespace
 }  // namespace triodrill
