@@ -78,6 +78,11 @@ Status ReadRoute(nlmsghdr* message, int ifindex, v1::LinkPrior* prior) {
   const uint32_t table = attributes[RTA_TABLE] != nullptr ? nla_get_u32(attributes[RTA_TABLE]) : header->rtm_table;
   if (table == RT_TABLE_LOCAL || (header->rtm_flags & RTM_F_CLONED) != 0 || header->rtm_protocol == RTPROT_RA)
     return Ok();
+  if (attributes[RTA_NH_ID] != nullptr) {
+    return absl::FailedPreconditionError(Cat("take interface ", ifindex, " down: route ", destination,
+                                             " goes through nexthop object ", nla_get_u32(attributes[RTA_NH_ID]),
+                                             ", which the kernel deletes with it and which could not be put back"));
+  }
   v1::LinkRoute& route = *prior->add_routes();
   route.set_family(header->rtm_family);
   route.set_destination(destination);

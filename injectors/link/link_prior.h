@@ -12,7 +12,8 @@
 namespace triodrill {
 
 // Addresses and routes are those that somebody configured: not the table `local`, not what a router announces (both
-// come back by themselves), not cached clones. Fails on a multipath route over it: it could not be put back exactly.
+// come back by themselves), not cached clones. Fails on a multipath route over it and on one through a
+// nexthop object: they could not be put back exactly.
 Result<v1::LinkPrior> ReadLinkPrior(RouteSocket& socket, const LinkState& link);
 
 // What `before` has and `now` has not, in words.

@@ -192,6 +192,13 @@ TEST_F(Link, UnderAVlanIsRefused) {
   EXPECT_THAT(Message(injector_->Prepare(Aim("link.down", State("trio0").identity)).status()), HasSubstr("trio0.5"));
 }
 
+TEST_F(Link, UnderAMultipathRouteIsRefused) {
+  const Status added = AddRoute("trio0", {"10.90.0.0/16", "10.77.0.1", 254, 0, 0, "10.77.0.2"});
+  if (!added.ok()) GTEST_SKIP() << "this kernel has no multipath routes: " << added;
+  EXPECT_THAT(Message(injector_->Prepare(Aim("link.down", State("trio0").identity)).status()),
+              HasSubstr("multipath route 10.90.0.0/16"));
+}
+
 TEST_F(Link, CarriesTheDefaultRouteOnlyIfOneGoesOverIt) {
   EXPECT_FALSE(*CarriesDefaultRoute(State("trio0").identity));
   ASSERT_TRUE(AddRoute("trio0", {"10.88.0.0/16", "10.77.0.1"}).ok());

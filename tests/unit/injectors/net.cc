@@ -146,10 +146,14 @@ Status AddRoute(const std::string& name, const Route& wanted) {
   rtnl_route_set_protocol(route, 4);  // RTPROT_STATIC
   if (wanted.priority != 0) rtnl_route_set_priority(route, static_cast<uint32_t>(wanted.priority));
   if (wanted.mtu != 0) rtnl_route_set_metric(route, 2, static_cast<unsigned>(wanted.mtu));  // RTAX_MTU
-  rtnl_nexthop* hop = rtnl_route_nh_alloc();
-  rtnl_route_nh_set_ifindex(hop, index);
-  if (!wanted.gateway.empty()) rtnl_route_nh_set_gateway(hop, Parse(wanted.gateway).get());
-  rtnl_route_add_nexthop(route, hop);
+  std::vector<std::string> gateways = {wanted.gateway};
+  if (!wanted.also_gateway.empty()) gateways.push_back(wanted.also_gateway);
+  for (const std::string& gateway : gateways) {
+    rtnl_nexthop* hop = rtnl_route_nh_alloc();
+    rtnl_route_nh_set_ifindex(hop, index);
+    if (!gateway.empty()) rtnl_route_nh_set_gateway(hop, Parse(gateway).get());
+    rtnl_route_add_nexthop(route, hop);
+  }
   rtnl_route_set_scope(route, wanted.gateway.empty() ? 253 : 0);  // RT_SCOPE_LINK
   return Checked(rtnl_route_add(socket.get(), route, NLM_F_EXCL), Cat("add route ", wanted.destination));
 }

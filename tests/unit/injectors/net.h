@@ -26,6 +26,7 @@ struct Route {
   int table = 254;
   int priority = 0;
   int mtu = 0;
+  std::string also_gateway;  // "" = one way only; else a second one, on the same interface
 };
 Status AddRoute(const std::string& name, const Route& route);
 Status AddNeighbour(const std::string& name, const std::string& address, const std::string& mac);
