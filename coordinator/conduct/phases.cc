@@ -31,8 +31,8 @@ v1::Fact Stepper::NewFact(const Instant& at) const {
 void Stepper::On(StepDone&& done) {
   s_.progress.Add(done.slot, done.step, now_);
   if (s_.phase == Phase::kRunning && s_.onset && s_.baseline && !s_.recovered) {
-    s_.recovered =
-        s_.progress.Recovered(s_.onset->latest, s_.high_water_at_onset, s_.steadiness.theta * s_.baseline->steps_per_s);
+    s_.recovered = s_.progress.Recovered(s_.undisturbed_since, s_.high_water_at_onset,
+                                         s_.steadiness.theta * s_.baseline->steps_per_s);
     if (s_.recovered && !Trial().sham()) Say("recovered: past the high-water step at the baseline's rate");
   }
 }
@@ -225,6 +225,7 @@ void Stepper::NextTrial() {
   s_.faults.clear();
   s_.shots.clear();
   s_.onset.reset();
+  s_.undisturbed_since = TimePoint{};
   s_.high_water_at_onset = -1;
   s_.detected = s_.recovered = false;
   s_.invalid.clear();

@@ -236,6 +236,7 @@ void Stepper::On(LandedSaid&& said) {
   }
   shot->landed = said.at;
   if (shot->stage == Stage::kArmed || shot->stage == Stage::kArming) shot->stage = Stage::kLanded;
+  s_.undisturbed_since = std::max(s_.undisturbed_since, said.at.latest);
   if (!s_.onset || said.at.earliest < s_.onset->earliest) {
     s_.onset = said.at;
     s_.high_water_at_onset = s_.progress.high_water();
@@ -266,6 +267,10 @@ void Stepper::On(RevertedSaid&& said) {
   const bool expected = shot->stage == Stage::kReverting || !shot->shot.planned().has_hold() || shot->shot.sham();
   shot->stage = Stage::kOver;
   shot->confirmed = said.confirmed;
+  if (shot->owed && shot->shot.planned().has_hold()) {  // a window that began under the fault says nothing of recovery
+    s_.undisturbed_since = std::max(s_.undisturbed_since, said.at.latest);
+    s_.recovered = false;
+  }
   if (shot->owed || !said.confirmed) {
     v1::Fact fact = NewFact(said.at);
     v1::ShotReverted* reverted = fact.mutable_reverted();

@@ -76,6 +76,7 @@ struct State {
   std::vector<ShotState> shots;
   std::optional<Instant> onset;  // the first landing of the trial
   int64_t high_water_at_onset = -1;
+  TimePoint undisturbed_since{};  // recovery is looked for after this: the onset, or the end of a held fault
   bool detected = false;
   bool recovered = false;
   TimePoint settled_at{};  // since when nothing more is awaited

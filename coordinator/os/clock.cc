@@ -1,7 +1,22 @@
 #include "coordinator/os/clock.h"
 
+#include <time.h>
+
 namespace triodrill::coordinator {
 
 TimePoint SystemClock::Now() { return std::chrono::steady_clock::now(); }
+
+int64_t WallNanos() {
+  return std::chrono::duration_cast<Nanos>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string WallText(int64_t wall_ns) {
+  const time_t seconds = static_cast<time_t>(wall_ns / 1'000'000'000);
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  const size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return std::string(text, length);
+}
 
 }  // namespace triodrill::coordinator

@@ -1,0 +1,241 @@
+#include "coordinator/cli/drill_run.h"
+
+#include <pwd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coordinator/cli/version.h"
+#include "coordinator/conduct/shell.h"
+#include "coordinator/os/clock.h"
+#include "coordinator/plan/plan.h"
+#include "coordinator/watch/log_follower.h"
+#include "reports/evidence/files.h"
+
+namespace triodrill::cli {
+namespace {
+
+constexpr uintmax_t kMostRawBytes = uintmax_t{64} << 20;  // of one log kept in the bundle
+
+std::string LoginName() {
+  const passwd* entry =
+      getpwuid(geteuid());  // NOLINT(concurrency-mt-unsafe): called on the one thread that runs drills
+  return entry == nullptr ? absl::StrCat("uid ", geteuid()) : entry->pw_name;
+}
+
+v1::Fact RunStarted(const std::string& run_id, const std::string& digest) {
+  v1::Fact fact;
+  fact.mutable_at();
+  v1::RunStarted* started = fact.mutable_run_started();
+  started->set_run_id(run_id);
+  started->set_tool_version(std::string(kVersion));
+  started->set_plan_digest(digest);
+  started->set_wall_ns(coordinator::WallNanos());
+  started->set_wall_text(coordinator::WallText(started->wall_ns()));
+  started->set_operator_name(LoginName());
+  utsname machine{};
+  if (uname(&machine) == 0) {
+    started->set_host(machine.nodename);
+    started->set_kernel(absl::StrCat(machine.sysname, " ", machine.release));
+  }
+  return fact;
+}
+
+std::string LiveLine(const conduct::State& state) {
+  static constexpr const char* kPhases[] = {"settling", "at the gate", "running", "cooling down", "done"};
+  std::string line = absl::StrFormat("trial %d/%d · %s", static_cast<int>(state.trial) + 1, state.plan->trials_size(),
+                                     kPhases[static_cast<int>(state.phase)]);
+  if (state.progress.high_water() >= 0) absl::StrAppend(&line, " · step ", state.progress.high_water());
+  if (state.baseline) absl::StrAppend(&line, absl::StrFormat(" · baseline %.2f steps/s", state.baseline->steps_per_s));
+  for (const conduct::ShotState& shot : state.shots) {
+    if (shot.stage == conduct::Stage::kLanded) absl::StrAppend(&line, " · holding ", shot.shot.planned().kind());
+    if (shot.stage == conduct::Stage::kReverting) absl::StrAppend(&line, " · undoing");
+  }
+  return line;
+}
+
+DrillResult Failed(ExitCode code, std::string problem) {
+  DrillResult result;
+  result.exit_code = code;
+  result.problem = std::move(problem);
+  return result;
+}
+
+// Copies of the logs that were read, so that the evidence can be looked at without the machine.
+void KeepRawLogs(const Bundle& bundle, const std::vector<std::string>& paths, Voice& voice) {
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const uintmax_t size = std::filesystem::file_size(path, error);
+    if (error) continue;  // a source that never appeared
+    const std::string name = absl::StrCat("raw/", std::filesystem::path(path).filename().string());
+    if (size > kMostRawBytes) {
+      voice.Problem(absl::StrCat("raw log ", path, " is larger than the bundle keeps; left where it is"));
+      continue;
+    }
+    Result<std::string> bytes = ReadWholeFile(path);
+    if (Status status = bytes.ok() ? bundle.WriteFile(name, *bytes) : bytes.status(); !status.ok()) {
+      voice.Problem(absl::StrCat("keep ", path, ": ", status.message()));
+    }
+  }
+}
+
+// One run, from plan to bundle, in steps that each may end it.
+class Runner {
+ public:
+  Runner(Session& session, const DrillRequest& request, Clock& clock, Voice& voice)
+      : session_(session), request_(request), bundle_(&request.bundle), clock_(clock), voice_(voice) {}
+
+  DrillResult Run() {
+    if (Status idle = session_.Drain(); !idle.ok()) return Failed(ExitCode::kAborted, std::string(idle.message()));
+    if (std::optional<DrillResult> refused = MakePlan()) return *std::move(refused);
+    Status ready = Prepare();
+    if (!ready.ok()) return Failed(ExitCode::kUnreachable, std::string(ready.message()));
+    Conduct();
+    return Conclude();
+  }
+
+ private:
+  std::optional<DrillResult> MakePlan() {
+    plan::Abilities abilities;
+    for (const auto& [name, node] : session_.roster().nodes()) {
+      if (node.hello) abilities[name] = *node.hello;
+    }
+    plan::Outcome outcome = plan::MakePlan(
+        {request_.drill, session_.options().partition, session_.options().pipeline, std::string(kVersion), abilities});
+    if (!outcome.plan) {
+      Discard();
+      std::vector<std::string> lines;
+      for (const plan::Refusal& refusal : outcome.refusals) {
+        lines.push_back(absl::StrCat(refusal.what, "; hint: ", refusal.hint));
+      }
+      return Failed(outcome.refusals.front().exit_code, absl::StrJoin(lines, "\n"));
+    }
+    plan_ = std::make_shared<v1::Plan>(*std::move(outcome.plan));
+    for (const v1::Substitution& instead : plan_->substitutions()) {
+      voice_.Say(absl::StrCat(instead.used(), " is used instead of ", instead.wanted(), ": ", instead.reason()));
+    }
+    return std::nullopt;
+  }
+
+  // A bundle that holds nothing yet is taken away again.
+  void Discard() {
+    std::error_code ignored;
+    std::filesystem::remove(bundle_->Path(kIncompleteFile), ignored);
+    std::filesystem::remove(bundle_->directory(), ignored);  // only if it is empty
+  }
+
+  Status Prepare() {
+    TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile("inputs/drill.yaml", request_.drill_text));
+    TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile("inputs/partition.yaml", request_.partition_text));
+    TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile("inputs/pipeline.yaml", request_.pipeline_text));
+    TRIODRILL_ASSIGN_OR_RETURN(digest_, bundle_->WritePlan(*plan_));
+    TRIODRILL_ASSIGN_OR_RETURN(timeline_, TimelineWriter::Create(bundle_->timeline_path()));
+    settings_.epoch = clock_.Now();
+    TRIODRILL_RETURN_IF_ERROR(timeline_->Append(RunStarted(session_.options().run_id, digest_)));
+    TRIODRILL_RETURN_IF_ERROR(timeline_->Sync());
+
+    const std::string run_dir = engines::RunDir(session_.options().state_dir);
+    TRIODRILL_ASSIGN_OR_RETURN(watch::SignalMatcher matcher,
+                               watch::SignalMatcher::Create(plan_->pipeline().spec(), plan_->partition().spec(),
+                                                            run_dir, session_.options().programs.data_dir));
+    matcher_ = std::make_unique<watch::SignalMatcher>(std::move(matcher));
+    watch::LogFollower::Options follow;
+    follow.tail.from_start = false;
+    TRIODRILL_ASSIGN_OR_RETURN(
+        follower_, watch::LogFollower::Start(
+                       matcher_->Paths(), follow, clock_,
+                       [inbox = &session_.inbox()](std::vector<watch::Line> lines) { inbox->Push(std::move(lines)); }));
+    TRIODRILL_ASSIGN_OR_RETURN(const bool started, session_.EnsureWorkload());
+    if (started) {
+      voice_.Say("the job is started");
+      v1::Fact fact;
+      const int64_t at = (clock_.Now() - settings_.epoch).count();
+      fact.mutable_at()->set_earliest_ns(at);
+      fact.mutable_at()->set_latest_ns(at);
+      fact.mutable_workload()->set_event("started");
+      TRIODRILL_RETURN_IF_ERROR(timeline_->Append(std::move(fact)));
+    }
+    return Ok();
+  }
+
+  void Conduct() {
+    conduct::Surroundings around{
+        .fleet = session_.fleet(),
+        .inbox = session_.inbox(),
+        .roster = session_.roster(),
+        .clock = clock_,
+        .matcher = *matcher_,
+        .append = [this](const v1::Fact& fact) { return timeline_->Append(fact); },
+        .sync = [this] { return timeline_->Sync(); },
+        .watch_finely = [this](bool on) { follower_->SetFine(on); },
+        .restart_workload = [this] { return session_.engine().RestartWorkload(); },
+        .exclusive = []() -> std::optional<bool> { return true; },  // the session holds the lock as long as it lives
+        .watchers_healthy = [this]() -> std::optional<bool> { return follower_->Health().problems.empty(); },
+        .plan_digest_on_disk = [this]() -> std::optional<std::string> {
+          const Result<std::string> bytes = ReadWholeFile(bundle_->Path(kPlanFile));
+          if (!bytes.ok()) return std::nullopt;
+          return Sha256Hex(*bytes);
+        },
+        .say = [this](const std::string& text) { voice_.Say(text); },
+        .pulse = [this](const conduct::State& state) { voice_.Live(LiveLine(state)); },
+        .run_id = session_.options().run_id,
+    };
+    end_ = conduct::Shell(std::move(around), plan_, settings_).Run();
+    voice_.ClearLive();
+    follower_.reset();
+  }
+
+  DrillResult Conclude() {
+    DrillResult result;
+    result.plan = *plan_;
+    result.bundle = bundle_->directory();
+    Status saved = timeline_->Sync();
+    timeline_.reset();
+    if (!saved.ok()) return Broken(std::move(result), saved);
+    KeepRawLogs(*bundle_, matcher_->Paths(), voice_);
+    // Judged from what was saved, not from what is in memory: `triodrill judge` must come to the same.
+    Result<LoadedBundle> loaded = LoadBundle(bundle_->directory());
+    if (!loaded.ok()) return Broken(std::move(result), loaded.status());
+    result.derived = Derive(*loaded);
+    saved = WriteDerived(*bundle_, *result.derived);
+    if (saved.ok()) saved = bundle_->Complete();
+    if (!saved.ok()) return Broken(std::move(result), saved);
+    result.exit_code = result.derived->verdict.exit_code;
+    result.problem = end_.problem;
+    return result;
+  }
+
+  // The drill is over and undone, but its evidence could not be kept.
+  DrillResult Broken(DrillResult result, const Status& status) {
+    result.problem = absl::StrCat("the bundle is incomplete: ", status.message());
+    result.exit_code = ExitCode::kInternal;
+    return result;
+  }
+
+  Session& session_;
+  const DrillRequest& request_;
+  const Bundle* bundle_;
+  Clock& clock_;
+  Voice& voice_;
+  std::shared_ptr<v1::Plan> plan_;
+  std::string digest_;
+  std::unique_ptr<TimelineWriter> timeline_;
+  std::unique_ptr<watch::SignalMatcher> matcher_;
+  std::unique_ptr<watch::LogFollower> follower_;
+  conduct::Settings settings_;
+  conduct::RunEnd end_;
+};
+
+}  // namespace
+
+DrillResult RunDrill(Session& session, const DrillRequest& request, Clock& clock, Voice& voice) {
+  return Runner(session, request, clock, voice).Run();
+}
+
+}  // namespace triodrill::cli

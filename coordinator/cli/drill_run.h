@@ -1,0 +1,31 @@
+// One drill on a session: from a loaded drill to a bundle with a verdict.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "coordinator/cli/session.h"
+#include "reports/evidence/derive.h"
+#include "triodrill/exit_code.h"
+
+namespace triodrill::cli {
+
+struct DrillRequest {
+  v1::Drill drill;
+  std::string drill_text;  // as written: kept in the bundle
+  std::string partition_text;
+  std::string pipeline_text;
+  Bundle bundle;  // fresh: proved writable before anything was brought up
+};
+
+struct DrillResult {
+  ExitCode exit_code = ExitCode::kInternal;
+  std::string problem;  // why there is no verdict
+  std::optional<v1::Plan> plan;
+  std::optional<Derived> derived;  // the verdict and all that it rests on
+  std::string bundle;
+};
+
+DrillResult RunDrill(Session& session, const DrillRequest& request, Clock& clock, Voice& voice);
+
+}  // namespace triodrill::cli

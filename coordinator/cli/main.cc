@@ -1,0 +1,159 @@
+// `triodrill`: parses the command line and calls the verb. CLI11 throws; nothing of it passes this file.
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+
+#include "coordinator/cli/completion.h"
+#include "coordinator/cli/interrupt.h"
+#include "coordinator/cli/verbs.h"
+#include "coordinator/cli/version.h"
+
+namespace triodrill::cli {
+namespace {
+
+struct Parsed {
+  ValidateOptions validate;
+  PlanOptions plan;
+  RunOptions run;
+  DemoOptions demo;
+  StateOptions state;
+  JudgeOptions judge;
+  ReportOptions report;
+  FaultsOptions faults;
+  ExplainOptions explain;
+  std::string shell;
+  std::function<ExitCode()> verb;
+};
+
+void AddWhere(CLI::App& verb, Where& where) {
+  verb.add_option("--partition", where.partition, "Partition profile (default: the embedded shadow partition)");
+  verb.add_option("--pipeline", where.pipeline, "Pipeline profile (default: torchrun)");
+  verb.add_option("--state-dir", where.state_dir, "Where sockets, journals and logs are kept")
+      ->envname("TRIODRILL_STATE_DIR");
+}
+
+void AddOffline(CLI::App& app, Parsed& parsed) {
+  CLI::App* validate = app.add_subcommand("validate", "Check YAML files; needs nothing else");
+  validate->add_option("files", parsed.validate.files, "Files of any kind")->required();
+  validate->add_flag("--json", parsed.validate.json, "One JSON array on standard output");
+  validate->callback([&] { parsed.verb = [&] { return Validate(parsed.validate); }; });
+
+  CLI::App* plan = app.add_subcommand("plan", "Show everything that a run would do, and the checks known beforehand");
+  plan->add_option("drill", parsed.plan.drill, "Drill file")->required();
+  AddWhere(*plan, parsed.plan.where);
+  plan->add_flag("--json", parsed.plan.json, "The plan itself, as plan.json holds it");
+  plan->callback([&] { parsed.verb = [&] { return ShowPlan(parsed.plan); }; });
+
+  CLI::App* judge = app.add_subcommand("judge", "Measure and judge a bundle again from its timeline");
+  judge->add_option("bundle", parsed.judge.bundle, "Directory of the bundle")->required();
+  judge->add_flag("--json", parsed.judge.json, "One JSON object on standard output");
+  judge->callback([&] { parsed.verb = [&] { return Judge(parsed.judge); }; });
+
+  CLI::App* report = app.add_subcommand("report", "Print a bundle's report");
+  report->add_option("bundle", parsed.report.bundle, "Directory of the bundle")->required();
+  report->add_option("--format", parsed.report.format, "text, md or json")
+      ->check(CLI::IsMember({"text", "md", "json"}));
+  report->callback([&] { parsed.verb = [&] { return Report(parsed.report); }; });
+
+  CLI::App* faults = app.add_subcommand("faults", "The fault catalogue");
+  faults->add_flag("--json", parsed.faults.json, "One JSON array on standard output");
+  faults->callback([&] { parsed.verb = [&] { return Faults(parsed.faults); }; });
+
+  CLI::App* explain = app.add_subcommand("explain", "What a field or a fault means: drill.spec.faults.hold, link.down");
+  explain->add_option("path", parsed.explain.path, "Field or fault; without it, what there is");
+  explain->add_option("--json-schema", parsed.explain.json_schema, "JSON Schema of a kind, for editors (Drill, …)");
+  explain->callback([&] { parsed.verb = [&] { return ExplainSchema(parsed.explain); }; });
+
+  CLI::App* completion = app.add_subcommand("completion", "A completion script: bash, zsh or fish");
+  completion->add_option("shell", parsed.shell, "bash, zsh or fish")->required();
+  completion->callback([&] {
+    parsed.verb = [&] {
+      const Result<std::string> script = Completion(parsed.shell, Verbs());
+      std::fputs(script.ok() ? script->c_str() : (std::string(script.status().message()) + "\n").c_str(),
+                 script.ok() ? stdout : stderr);
+      return script.ok() ? ExitCode::kPassed : ExitCode::kUsage;
+    };
+  });
+
+  CLI::App* version = app.add_subcommand("version", "The version");
+  version->callback([&] {
+    parsed.verb = [] {
+      std::printf("triodrill %s\n", std::string(kVersion).c_str());
+      return ExitCode::kPassed;
+    };
+  });
+}
+
+void AddOnline(CLI::App& app, Parsed& parsed, const std::function<Interrupts&()>& interrupts) {
+  CLI::App* run = app.add_subcommand("run", "Run a drill and leave its evidence");
+  run->add_option("drill", parsed.run.drill, "Drill file")->required();
+  AddWhere(*run, parsed.run.where);
+  run->add_option("--trials", parsed.run.trials, "Faulted trials, instead of the drill's own number")
+      ->check(CLI::Range(0, 10000));
+  run->add_option("--sham", parsed.run.sham, "Sham trials, instead of the drill's own number")
+      ->check(CLI::Range(0, 10000));
+  run->add_option("--seed", parsed.run.seed, "Seed, instead of the drill's own")->check(CLI::NonNegativeNumber);
+  run->add_option("--out", parsed.run.out, "Directory of the bundle; new or empty (default: triodrill-out/NAME-RUN)");
+  run->add_flag("--json", parsed.run.json, "One JSON object on standard output");
+  run->add_flag("-q,--quiet", parsed.run.quiet, "No progress, problems only");
+  run->callback([&, interrupts] { parsed.verb = [&, interrupts] { return Run(parsed.run, interrupts()); }; });
+
+  CLI::App* demo = app.add_subcommand("demo", "Four drills of a real PyTorch job on the embedded shadow partition");
+  demo->add_option("--out", parsed.demo.out, "Directory of the bundles (default: triodrill-out/demo-RUN)");
+  demo->add_option("--state-dir", parsed.demo.state_dir, "Where sockets, journals and logs are kept")
+      ->envname("TRIODRILL_STATE_DIR");
+  demo->add_flag("-q,--quiet", parsed.demo.quiet, "No progress, results only");
+  demo->callback([&, interrupts] { parsed.verb = [&, interrupts] { return Demo(parsed.demo, interrupts()); }; });
+
+  CLI::App* abort = app.add_subcommand("abort", "End the run on a partition; it undoes everything first");
+  AddWhere(*abort, parsed.state.where);
+  abort->callback([&] { parsed.verb = [&] { return Abort(parsed.state); }; });
+
+  CLI::App* recover =
+      app.add_subcommand("recover", "Settle every undo that is still owed, and say what is not confirmed");
+  AddWhere(*recover, parsed.state.where);
+  recover->callback([&, interrupts] { parsed.verb = [&, interrupts] { return Recover(parsed.state, interrupts()); }; });
+
+  CLI::App* shadow = app.add_subcommand("shadow", "The embedded shadow partition");
+  shadow->require_subcommand(1);
+  const auto add = [&](const char* name, const char* text, ExitCode (*verb)(const StateOptions&)) {
+    CLI::App* sub = shadow->add_subcommand(name, text);
+    AddWhere(*sub, parsed.state.where);
+    sub->add_flag("--json", parsed.state.json, "One JSON object on standard output");
+    sub->callback([&parsed, verb] { parsed.verb = [&parsed, verb] { return verb(parsed.state); }; });
+  };
+  add("up", "Bring it up, with its job, and leave it up", &ShadowUp);
+  add("down", "Take it down; nothing is left", &ShadowDown);
+  add("status", "What is up", &ShadowStatus);
+}
+
+ExitCode Main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  CLI::App app("Drills for the fault tolerance of GPU training clusters", "triodrill");
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 passed, 1 failed, 2 inconclusive, 3 refused, 4 aborted, 5 an undo is not confirmed,\n"
+      "64 usage, 65 invalid file, 69 out of reach, 70 internal. `triodrill VERB --help` tells more.");
+  std::unique_ptr<Interrupts> interrupts;
+  Parsed parsed;
+  AddOffline(app, parsed);
+  AddOnline(app, parsed, [&interrupts]() -> Interrupts& {
+    if (!interrupts) interrupts = std::make_unique<Interrupts>();
+    return *interrupts;
+  });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = error.get_exit_code() == 0;
+    app.exit(error);
+    return asked_for_help ? ExitCode::kPassed : ExitCode::kUsage;
+  }
+  return parsed.verb();
+}
+
+}  // namespace
+}  // namespace triodrill::cli
+
+int main(int argc, char** argv) { return static_cast<int>(triodrill::cli::Main(argc, argv)); }

@@ -1,0 +1,82 @@
+// What `triodrill` can be told to do. One function a verb: it does its work, prints its result on standard output and
+// its problems on standard error, and returns the exit code. Options are values, parsed in main.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "triodrill/exit_code.h"
+
+namespace triodrill::cli {
+
+class Interrupts;
+
+// Where a drill runs. Empty = the embedded partition and torchrun, from the data directory.
+struct Where {
+  std::string partition;
+  std::string pipeline;
+  std::string state_dir;
+};
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  bool json = false;
+};
+struct PlanOptions {
+  std::string drill;
+  Where where;
+  bool json = false;
+};
+struct RunOptions {
+  std::string drill;
+  Where where;
+  int trials = -1;  // -1: as the drill says
+  int sham = -1;
+  int64_t seed = -1;
+  std::string out;
+  bool json = false;
+  bool quiet = false;
+};
+struct DemoOptions {
+  std::string out;
+  std::string state_dir;
+  bool quiet = false;
+};
+struct StateOptions {  // abort, recover, status, shadow down, shadow status
+  Where where;
+  bool json = false;
+};
+struct JudgeOptions {
+  std::string bundle;
+  bool json = false;
+};
+struct ReportOptions {
+  std::string bundle;
+  std::string format = "text";
+};
+struct FaultsOptions {
+  bool json = false;
+};
+struct ExplainOptions {
+  std::string path;
+  std::string json_schema;  // a kind
+};
+
+// Need no root, no agent, no network. verbs_offline.cc, verbs_bundle.cc
+ExitCode Validate(const ValidateOptions& options);
+ExitCode ShowPlan(const PlanOptions& options);
+ExitCode Judge(const JudgeOptions& options);
+ExitCode Report(const ReportOptions& options);
+ExitCode Faults(const FaultsOptions& options);
+ExitCode ExplainSchema(const ExplainOptions& options);
+
+// Work on a partition. verbs_run.cc, verbs_shadow.cc
+ExitCode Run(const RunOptions& options, Interrupts& interrupts);
+ExitCode Demo(const DemoOptions& options, Interrupts& interrupts);
+ExitCode Abort(const StateOptions& options);
+ExitCode Recover(const StateOptions& options, Interrupts& interrupts);
+ExitCode ShadowUp(const StateOptions& options);
+ExitCode ShadowDown(const StateOptions& options);
+ExitCode ShadowStatus(const StateOptions& options);
+
+}  // namespace triodrill::cli

@@ -1,0 +1,153 @@
+// run and demo: break something for real, and say what it cost.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coordinator/cli/drill_run.h"
+#include "coordinator/cli/inputs.h"
+#include "coordinator/cli/verbs.h"
+#include "coordinator/os/clock.h"
+#include "reports/render/terminal.h"
+#include "reports/render/verdict_json.h"
+
+namespace triodrill::cli {
+namespace {
+
+// "20261129T201500Z-4711": sorts by time, differs between processes.
+std::string NewRunId() {
+  std::string id = coordinator::WallText(coordinator::WallNanos());
+  id.erase(std::remove_if(id.begin(), id.end(), [](char c) { return c == '-' || c == ':'; }), id.end());
+  return absl::StrCat(id, "-", getpid());
+}
+
+Session::Options SessionOptions(const Profiles& profiles, const std::string& run_id) {
+  return {profiles.partition.message, profiles.pipeline.message, profiles.programs, profiles.state_dir, run_id};
+}
+
+DrillRequest RequestOf(const Loaded<v1::Drill>& drill, const Profiles& profiles, Bundle bundle) {
+  return {drill.message, drill.text, profiles.partition.text, profiles.pipeline.text, std::move(bundle)};
+}
+
+// A place for the evidence, before anything is brought up or broken.
+std::optional<Bundle> MakeBundle(const std::string& directory) {
+  Result<Bundle> bundle = Bundle::Create(directory);
+  if (bundle.ok()) return *std::move(bundle);
+  PrintError(absl::StrCat("the evidence cannot be kept: ", bundle.status().message(), "; nothing was touched"));
+  return std::nullopt;
+}
+
+// The command line may change how often a drill is run, never what it does or expects.
+void Override(v1::Drill& drill, int trials, int sham, int64_t seed) {
+  if (trials >= 0) drill.mutable_spec()->mutable_trials()->set_faulted(trials);
+  if (sham >= 0) drill.mutable_spec()->mutable_trials()->set_sham(sham);
+  if (seed >= 0) drill.mutable_spec()->mutable_trials()->set_seed(static_cast<uint64_t>(seed));
+}
+
+std::string TextOf(const DrillResult& result) {
+  if (!result.derived) return absl::StrCat("no verdict: ", result.problem, "\n");
+  return TerminalReport(*result.plan, result.derived->trio, result.derived->verdict, result.bundle,
+                        {.colour = isatty(STDOUT_FILENO) == 1});
+}
+
+}  // namespace
+
+ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
+  ExitCode code = ExitCode::kInternal;
+  std::optional<Loaded<v1::Drill>> drill = ReadDrill(options.drill, code);
+  if (!drill) return code;
+  const std::optional<Profiles> profiles = LoadProfiles(options.where, code);
+  if (!profiles) return code;
+  Override(drill->message, options.trials, options.sham, options.seed);
+  if (drill->message.spec().trials().faulted() + drill->message.spec().trials().sham() == 0) {
+    PrintError("no trial is left to run; hint: give --trials or --sham a number above 0");
+    return ExitCode::kUsage;
+  }
+
+  coordinator::SystemClock clock;
+  Voice voice(clock, options.quiet);
+  const std::string run_id = NewRunId();
+  const std::string out =
+      options.out.empty() ? absl::StrCat("triodrill-out/", drill->message.metadata().name(), "-", run_id) : options.out;
+  std::optional<Bundle> bundle = MakeBundle(out);
+  if (!bundle) return ExitCode::kRefused;
+  Result<std::unique_ptr<Session>> session = Session::Open(SessionOptions(*profiles, run_id), clock, voice, interrupts);
+  if (!session.ok()) {
+    PrintError(std::string(session.status().message()));
+    return CodeOf(session.status());
+  }
+  const DrillResult result = RunDrill(**session, RequestOf(*drill, *profiles, *std::move(bundle)), clock, voice);
+  const Status closed = (*session)->Close();
+  if (!result.derived) {
+    PrintError(result.problem);
+  } else if (options.json) {
+    std::fputs(RunJson(result.derived->verdict, result.derived->trio, result.bundle).c_str(), stdout);
+  } else {
+    std::fputs(TextOf(result).c_str(), stdout);
+  }
+  if (!closed.ok()) {
+    PrintError(std::string(closed.message()));
+    return ExitCode::kUndoNotConfirmed;
+  }
+  return result.exit_code;
+}
+
+ExitCode Demo(const DemoOptions& options, Interrupts& interrupts) {
+  static constexpr const char* kDrills[] = {"software/kill-one-rank.yaml", "software/pause-one-rank.yaml",
+                                            "network/link-down.yaml", "hardware/straggler.yaml"};
+  ExitCode code = ExitCode::kInternal;
+  Where where;
+  where.state_dir = options.state_dir;
+  const std::optional<Profiles> profiles = LoadProfiles(where, code);
+  if (!profiles) return code;
+  coordinator::SystemClock clock;
+  Voice voice(clock, options.quiet);
+  const std::string run_id = NewRunId();
+  const std::string out = options.out.empty() ? absl::StrCat("triodrill-out/demo-", run_id) : options.out;
+  Result<std::unique_ptr<Session>> session = Session::Open(SessionOptions(*profiles, run_id), clock, voice, interrupts);
+  if (!session.ok()) {
+    PrintError(std::string(session.status().message()));
+    return CodeOf(session.status());
+  }
+
+  std::vector<std::string> lines;
+  bool all_judged = true;
+  for (const char* file : kDrills) {
+    std::optional<Loaded<v1::Drill>> drill = ReadDrill(profiles->programs.data_dir + "/library/" + file, code);
+    if (!drill) return code;
+    Override(drill->message, 1, 1, -1);
+    const std::string& name = drill->message.metadata().name();
+    std::optional<Bundle> bundle = MakeBundle(absl::StrCat(out, "/", name));
+    if (!bundle) return ExitCode::kRefused;
+    voice.Say(absl::StrCat("drill ", name, ": ", drill->message.metadata().question()));
+    const DrillResult result = RunDrill(**session, RequestOf(*drill, *profiles, *std::move(bundle)), clock, voice);
+    std::fputs(absl::StrCat("\n", TextOf(result), "\n").c_str(), stdout);
+    std::fflush(stdout);
+    const bool judged = result.derived && result.derived->verdict.outcome == RunOutcome::kFinished;
+    all_judged = all_judged && judged;
+    lines.push_back(absl::StrFormat(
+        "  %-18s %s", name, result.derived ? result.derived->verdict.headline : "no verdict: " + result.problem));
+    if (result.exit_code == ExitCode::kAborted || result.exit_code == ExitCode::kUndoNotConfirmed) {
+      code = result.exit_code;
+      break;
+    }
+  }
+  const bool aborted = interrupts.came();
+  const Status closed = (*session)->Close();
+  std::printf(
+      "The verdicts of this demo (a FAIL is what the drill found out about torchrun, not a fault of the demo):\n");
+  for (const std::string& line : lines) std::printf("%s\n", line.c_str());
+  std::printf("Evidence: %s/<drill>/; `triodrill judge DIR` derives each verdict again.\n", out.c_str());
+  if (!closed.ok()) {
+    PrintError(std::string(closed.message()));
+    return ExitCode::kUndoNotConfirmed;
+  }
+  if (code == ExitCode::kUndoNotConfirmed) return code;
+  if (aborted) return ExitCode::kAborted;
+  return all_judged ? ExitCode::kPassed : ExitCode::kUnreachable;
+}
+
+}  // namespace triodrill::cli
