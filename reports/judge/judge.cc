@@ -274,8 +274,11 @@ std::string HeadlineOf(const Verdict& verdict, const RunFacts& run, const Trio& 
                         " and ", CountText(trio.planned_sham, "sham trial", "sham trials"));
   }
   const std::string named = NamesOf(verdict, verdict.answer);
-  return absl::StrCat(Name(verdict.answer), " ", drill, ": ", blocker, blocker.empty() || named.empty() ? "" : "; ",
-                      named, named.empty() ? "" : "; ", tally);
+  std::vector<std::string> parts;
+  for (const std::string& part : {blocker, named, tally}) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return absl::StrCat(Name(verdict.answer), " ", drill, ": ", absl::StrJoin(parts, "; "));
 }
 
 }  // namespace

@@ -6,9 +6,9 @@ Rank 0 saves every SAVE_EVERY steps, whole or not at all; at the start rank 0 re
 broadcasts it. The job knows nothing of drills: what it says, it says in its log.
 
 $TRIODRILL_RUN_DIR/progress-HOST.log, one write a line (lines of a killed worker and its successor never mix):
-    step=N rank=R local_rank=L restart=K loss=X     a step was finished
-    restored step=N rank=R                          the run goes on from step N
-    saved step=N rank=R                             a checkpoint is durable
+    step=N rank=R local_rank=L restart=K loss=X     N steps are done
+    restored step=N rank=R                          the run goes on after N steps
+    saved step=N rank=R                             a checkpoint of N steps is durable
     rejected NAME rank=R                            a checkpoint failed its check, and the one before is tried
 """
 
@@ -156,7 +156,7 @@ def main():
         loss = torch.nn.functional.mse_loss(model(inputs), wanted)
         loss.backward()
         optimizer.step()
-        log.say(f"step={step} rank={rank} local_rank={local_rank} restart={restart} loss={loss.item():.6f}")
+        log.say(f"step={step + 1} rank={rank} local_rank={local_rank} restart={restart} loss={loss.item():.6f}")
         if rank == 0 and (step + 1) % SAVE_EVERY == 0:
             checkpoint.save({"step": step + 1, "model": bare.state_dict(), "optimizer": optimizer.state_dict()})
             log.say(f"saved step={step + 1} rank={rank}")
