@@ -14,22 +14,35 @@ std::vector<VerbWords> MakeVerbs() {
   const OptionWords out = Value("--out", "directory that keeps the bundle", Word::kDirectory);
   const OptionWords partition = Value("--partition", "file that describes the shadow partition", Word::kDrill);
   const OptionWords pipeline = Value("--pipeline", "file that describes the pipeline under test", Word::kDrill);
+  const OptionWords state = Value("--state-dir", "where sockets, journals and logs are kept", Word::kDirectory);
   const OptionWords trials = Value("--trials", "faulted trials, instead of those that the drill asks for");
-  const OptionWords state = Value("--state-dir", "where the partition keeps its state", Word::kDirectory);
+  const OptionWords sham = Value("--sham", "sham trials, instead of those that the drill asks for");
+  const OptionWords seed = Value("--seed", "seed, instead of the one of the drill");
+  const OptionWords quiet = Flag("--quiet", "no progress, problems only");
   OptionWords format = Value("--format", "how the report is written");
-  format.choices = {"md", "json"};
+  format.choices = {"text", "md", "json"};
+  OptionWords schema = Value("--json-schema", "JSON Schema of a kind of file, for editors");
+  schema.choices = {"Drill", "Partition", "Pipeline", "AgentPolicy"};
   return {
       {"validate", "check files without running anything", Word::kDrill, {}, {json}},
-      {"explain", "what a kind of file or a fault is made of", Word::kNothing, {"drill", "partition", "pipeline"}, {}},
+      {"explain",
+       "what a kind of file or a fault is made of",
+       Word::kNothing,
+       {"drill", "partition", "pipeline"},
+       {schema}},
       {"faults", "list the faults", Word::kNothing, {}, {json}},
-      {"plan", "what a run would do", Word::kDrill, {}, {partition, pipeline, trials, json}},
-      {"run", "run a drill", Word::kDrill, {}, {partition, pipeline, trials, out, json}},
-      {"abort", "stop a run and undo its faults", Word::kNothing, {}, {state}},
-      {"recover", "undo what a run left behind", Word::kNothing, {}, {state}},
+      {"plan", "what a run would do", Word::kDrill, {}, {partition, pipeline, state, json}},
+      {"run", "run a drill", Word::kDrill, {}, {partition, pipeline, state, trials, sham, seed, out, json, quiet}},
+      {"abort", "stop a run and undo its faults", Word::kNothing, {}, {partition, pipeline, state}},
+      {"recover", "undo what a run left behind", Word::kNothing, {}, {partition, pipeline, state}},
       {"judge", "derive figures and verdict from a bundle", Word::kBundle, {}, {json}},
       {"report", "write the report of a bundle", Word::kBundle, {}, {format}},
-      {"shadow", "the embedded shadow partition", Word::kNothing, {"up", "down", "status"}, {state}},
-      {"demo", "four drills on the embedded shadow partition", Word::kNothing, {}, {out}},
+      {"shadow",
+       "the embedded shadow partition",
+       Word::kNothing,
+       {"up", "down", "status"},
+       {partition, pipeline, state, json}},
+      {"demo", "four drills on the embedded shadow partition", Word::kNothing, {}, {out, state, quiet}},
       {"completion", "a completion script", Word::kNothing, {"bash", "zsh", "fish"}, {}},
       {"version", "the version", Word::kNothing, {}, {}},
   };
