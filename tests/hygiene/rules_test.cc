@@ -71,7 +71,8 @@ TEST(ClocksAndChance, AreFoundOutsideTheirFile) {
     EXPECT_THAT(ClocksAndChance(One("coordinator/a.cc", code)), SizeIs(1)) << code;
     EXPECT_THAT(ClocksAndChance(One("injectors/os/clock.cc", code)), IsEmpty()) << code;
   }
-  EXPECT_THAT(ClocksAndChance(One("coordinator/a.cc", "clock.Now(); recovery_time(x); operand(y); // sleep(1)")),
+  EXPECT_THAT(ClocksAndChance(One("coordinator/a.cc",
+                                  "clock.Now(); recovery_time(x); operand(y); Sleep(sleep_until); // sleep(1)")),
               IsEmpty());
 }
 
