@@ -185,7 +185,6 @@ void GrpcLink::OnRead(bool ok, std::unique_lock<std::mutex>& lock) {
   if (!ok) {
     call_->reading = false;
     call_->queue.clear();
-    if (call_->writing) call_->context.TryCancel();
     FinishIfQuiet();
     return;
   }

@@ -166,7 +166,7 @@ void Shot::OnTick(TimePoint now, Actions& actions) {
     case Phase::kHeld:
       if (now >= held_until_) {
         End("maximum", now, actions);
-      } else if (now >= next_look_ && !ask_.sham()) {
+      } else if (phase_ == Phase::kLanding && now >= next_look_) {
         actions.push_back(DoLook{record_});
       }
       break;
@@ -219,8 +219,6 @@ Nanos Shot::LookAgainAfter(TimePoint now) const { return now < fine_until_ ? pat
 void Shot::OnLooked(const LookEnded& ended, Actions& actions) {
   if (phase_ == Phase::kLanding)
     LookedWhileLanding(ended, actions);
-  else if (phase_ == Phase::kHeld)
-    LookedWhileHeld(ended, actions);
   else if (phase_ == Phase::kReverting)
     LookedWhileReverting(ended, actions);
 }
@@ -228,7 +226,6 @@ void Shot::OnLooked(const LookEnded& ended, Actions& actions) {
 void Shot::LookedWhileLanding(const LookEnded& ended, Actions& actions) {
   if (ended.effect.ok() && ended.effect->presence == Presence::kPresent) {
     Landed(last_other_look_, ended.done, ended.effect->evidence, actions);
-    next_look_ = ended.done + patience_.look_held;
     return;
   }
   // Only a look that says absent moves the early bound: one that failed has seen nothing.
@@ -263,14 +260,6 @@ void Shot::NotLanded(const std::string& problem, TimePoint now, Actions& actions
   Answer(std::move(says), actions);
   if (reason_.empty()) reason_ = "apply failed";
   StartRevert(now, actions);
-}
-
-// A fault that is over without us (its process was replaced by the pipeline) is reported, so that nobody counts on it.
-void Shot::LookedWhileHeld(const LookEnded& ended, Actions& actions) {
-  next_look_ = ended.done + patience_.look_held;
-  const bool seen_absent = ended.effect.ok() && ended.effect->presence == Presence::kAbsent;
-  misses_ = seen_absent ? misses_ + 1 : 0;
-  if (misses_ >= patience_.vanished_after) End("vanished", ended.done, actions);
 }
 
 void Shot::End(const std::string& reason, TimePoint now, Actions& actions) {
@@ -382,7 +371,7 @@ std::optional<Wake> Shot::NextWake() const {
       // Not precise: a look that spins could keep the target from the processor on which it is to end.
       return Wake{std::min(next_look_, held_until_), false};
     case Phase::kHeld:
-      return Wake{ask_.sham() ? held_until_ : std::min(next_look_, held_until_), false};
+      return Wake{held_until_, false};
     case Phase::kReverting:
       return Wake{std::min(next_look_, next_revert_), false};
     default:

@@ -25,8 +25,6 @@ struct Patience {
   Nanos fine_for = std::chrono::milliseconds(20);  // after the fire, look this finely
   Nanos look_fine = std::chrono::microseconds(50);
   Nanos look = std::chrono::microseconds(500);
-  Nanos look_held = std::chrono::milliseconds(200);
-  int vanished_after = 3;  // looks in a row that miss a held fault
 };
 
 class Shot {
@@ -86,7 +84,6 @@ class Shot {
   void EndIfPending(TimePoint now, Actions& actions);
   void StartRevert(TimePoint now, Actions& actions);
   void LookedWhileLanding(const LookEnded& ended, Actions& actions);
-  void LookedWhileHeld(const LookEnded& ended, Actions& actions);
   void LookedWhileReverting(const LookEnded& ended, Actions& actions);
   void Over(bool confirmed, const std::string& problem, Actions& actions);
   void Answer(v1::AgentSays what, Actions& actions) const;
@@ -108,7 +105,6 @@ class Shot {
   TimePoint next_look_;
   TimePoint next_revert_;
   TimePoint last_other_look_;  // the latest moment at which what is waited for was known not to be
-  int misses_ = 0;             // looks in a row that did not see the held fault
   bool silent_end_ = false;    // the end was told already, as Missed or as Armed with a problem
   bool reverted_ = false;      // the last Revert returned ok
   bool foreign_ = false;
