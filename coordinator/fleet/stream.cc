@@ -44,7 +44,7 @@ void Stream::End(grpc::Status status) {
 
 void Stream::Cancel(grpc::Status status) {
   queue_.clear();
-  context_.TryCancel();
+  if (writing_) context_.TryCancel();  // else the peer is told why
   End(std::move(status));
 }
 
