@@ -15,6 +15,7 @@
 #include "coordinator/fleet/session.h"
 #include "coordinator/fleet/socket.h"
 #include "coordinator/fleet/stream.h"
+#include "coordinator/os/clock.h"
 #include "triodrill/v1/fleet.grpc.pb.h"
 
 namespace triodrill::fleet {
@@ -100,7 +101,7 @@ Server::~Server() {
     }
     by_node_.clear();
   }
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kPatienceAtTheEnd);
+  if (server_ != nullptr) server_->Shutdown(coordinator::WallDeadline(kPatienceAtTheEnd));
   if (queue_ != nullptr) queue_->Shutdown();
   if (pump_.joinable()) {
     pump_.join();

@@ -10,6 +10,10 @@ int64_t WallNanos() {
   return std::chrono::duration_cast<Nanos>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+std::chrono::system_clock::time_point WallDeadline(Nanos from_now) {
+  return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(from_now);
+}
+
 std::string WallText(int64_t wall_ns) {
   const time_t seconds = static_cast<time_t>(wall_ns / 1'000'000'000);
   tm parts{};

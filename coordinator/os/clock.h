@@ -1,6 +1,7 @@
 // The machine's clocks: the only file of coordinator/ that reads the time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -15,6 +16,9 @@ class SystemClock final : public Clock {
 
 // CLOCK_REALTIME in nanoseconds. For people and file names only: nothing is measured with it.
 int64_t WallNanos();
+
+// A deadline on CLOCK_REALTIME, for libraries that take no other; nothing is measured with it.
+std::chrono::system_clock::time_point WallDeadline(Nanos from_now);
 
 // "2026-11-29T20:15:00Z"; pure.
 std::string WallText(int64_t wall_ns);

@@ -59,8 +59,8 @@ void Waiter::Wait(const std::optional<Wake>& wake) {
   if (!wake) {
     undisturbed = Sleep(std::nullopt);
   } else {
-    const TimePoint sleep_until = wake->precise ? wake->at - kEarly : wake->at;
-    if (clock_.Now() < sleep_until) undisturbed = Sleep(sleep_until);
+    const TimePoint wake_at = wake->precise ? wake->at - kEarly : wake->at;
+    if (clock_.Now() < wake_at) undisturbed = Sleep(wake_at);
     while (undisturbed && wake->precise && !called_.load(std::memory_order_acquire) && clock_.Now() < wake->at) {
     }
   }

@@ -1,5 +1,6 @@
 #include "tests/crash/scene.h"
 
+#include <net/if.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -121,11 +122,11 @@ class LinkScene final : public Scene {
     TRIODRILL_RETURN_IF_ERROR(AddRoute("trio0", {"10.89.0.0/16", "", 100}));
     TRIODRILL_RETURN_IF_ERROR(AddNeighbour("trio0", "10.77.0.99", "02:00:00:00:00:99"));
     TRIODRILL_ASSIGN_OR_RETURN(identity_, IdentifyLink("trio0"));
-    // The kernel's own link-local address comes a little after the carrier.
+    // IFF_RUNNING and the kernel's own link-local address come a little after the carrier.
     up_ = Eventually([&] {
       const auto prior = PriorOf("trio0");
       if (prior.ok()) before_ = *prior;
-      return prior.ok() && prior->addresses_size() == 3;
+      return prior.ok() && prior->addresses_size() == 3 && (prior->flags() & IFF_RUNNING) != 0;
     });
     return up_ ? Ok() : absl::InternalError("the link-local address of trio0 never came");
   }
