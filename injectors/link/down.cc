@@ -83,6 +83,9 @@ Result<v1::UndoRecord> LinkDown::Prepare(const v1::AimedFault& fault) {
   };
   if ((link.flags & IFF_LOOPBACK) != 0) return refused("the loopback is never a target");
   if (!link.Up()) return refused("it is down already");
+  // Whoever looks after this machine may be reached over it, and so may the coordinator.
+  TRIODRILL_ASSIGN_OR_RETURN(const bool carries_default, CarriesDefaultRoute(who));
+  if (carries_default) return refused("the default route goes over it");
   TRIODRILL_ASSIGN_OR_RETURN(const std::vector<LinkState> links, socket.Links());
   for (const LinkState& other : links) {
     if (other.kind == "vlan" && other.lower_ifindex == who.ifindex() && !other.lower_elsewhere) {

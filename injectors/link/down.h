@@ -9,9 +9,8 @@
 
 namespace triodrill {
 
-// Refuses the loopback, an interface that is down already, and one whose loss could not be taken back whole (a VLAN
-// stands on it, a multipath route or one through a nexthop object goes over it). Whether it carries a default route is
-// for the caller to ask (CarriesDefaultRoute in netlink.h): only the caller knows what the control link runs over.
+// Refuses the loopback, an interface that is down already, one that carries a default route, and one whose loss could
+// not be taken back whole (a VLAN stands on it, a multipath route or one through a nexthop object goes over it).
 std::unique_ptr<Injector> MakeLinkDown();
 
 // Whether this process has CAP_NET_ADMIN in its network namespace.

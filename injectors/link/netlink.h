@@ -88,8 +88,7 @@ Result<v1::LinkIdentity> IdentifyLink(std::string_view name);
 // "eth0 (index 3, 02:00:…)".
 std::string Describe(const v1::LinkIdentity& identity);
 
-// Whether a default route (IPv4 or IPv6, any table but local) goes out over it. For the caller's policy: whether such
-// an interface may be taken down depends on what the control link runs over, which an injector cannot know.
+// Whether a default route (IPv4 or IPv6, any table but local) goes out over it.
 Result<bool> CarriesDefaultRoute(const v1::LinkIdentity& identity);
 
 }  // namespace triodrill

@@ -208,6 +208,12 @@ TEST_F(Link, CarriesTheDefaultRouteOnlyIfOneGoesOverIt) {
   EXPECT_FALSE(*CarriesDefaultRoute(State("trio1").identity));
 }
 
+TEST_F(Link, ThatCarriesTheDefaultRouteIsNeverTakenDown) {
+  ASSERT_TRUE(AddRoute("trio0", {"0.0.0.0/0", "10.77.0.1"}).ok());
+  EXPECT_THAT(Message(injector_->Prepare(Aim("link.down", State("trio0").identity)).status()),
+              HasSubstr("default route"));
+}
+
 TEST_F(Link, ChangesAreAnnouncedInOrder) {
   const auto monitor = LinkMonitor::Open();
   ASSERT_TRUE(monitor.ok()) << monitor.status();
