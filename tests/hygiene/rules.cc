@@ -82,10 +82,9 @@ std::map<std::string, std::string> FoldersOfTargets(const Files& files) {
   return folders;
 }
 
-// One for each program, and the server, whose end gRPC wants as a point of the system's clock.
+// One for each program.
 const Folders& ClockFiles() {
   static const Folders kFiles = {
-      "coordinator/fleet/server.cc",
       "coordinator/os/clock.cc",
       "drills/shadow/system_clock.cc",
       "injectors/os/clock.cc",
