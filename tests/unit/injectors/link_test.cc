@@ -74,7 +74,7 @@ TEST_F(Link, GoesDownAndComesBackWithAddressesRoutesAndNeighbours) {
   ASSERT_TRUE(AddRoute("trio0", {"10.88.0.0/16", "10.77.0.1"}).ok());
   ASSERT_TRUE(AddRoute("trio0", {"10.89.0.0/16", "", 100, 7, 1234}).ok());
   ASSERT_TRUE(AddRoute("trio0", {"fd88::/32", "fd77::1", 254, 33}).ok());
-  ASSERT_TRUE(AddRoute("trio0", {"0.0.0.0/0", "10.77.0.1"}).ok());
+  ASSERT_TRUE(AddRoute("trio0", {"128.0.0.0/1", "10.77.0.1"}).ok());
   ASSERT_TRUE(AddNeighbour("trio0", "10.77.0.99", "02:00:00:00:00:99").ok());
   ASSERT_TRUE(Eventually([] {  // the kernel's own link-local address comes a little later
     const auto prior = PriorOf("trio0");
