@@ -99,7 +99,7 @@ TEST_F(Torchrun, TrainsAndComesBackFromItsCheckpointAfterAWorkerWasKilled) {
   // Its own data again, the weights again: the same loss at the same step, to the digit.
   std::string before;
   std::string after;
-  const std::string step = Cat("step=", restored, " rank=0 local_rank=0 restart=");
+  const std::string step = Cat("step=", restored + 1, " rank=0 local_rank=0 restart=");
   ASSERT_TRUE(Await(kLoaded, [&] { return RE2::PartialMatch(Progress(0), step + "1 loss=([\\d.]+)\n", &after); }))
       << Logs();
   if (RE2::PartialMatch(Progress(0), step + "0 loss=([\\d.]+)\n", &before)) {
