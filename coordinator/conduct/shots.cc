@@ -229,7 +229,8 @@ void Stepper::On(ArmedSaid&& said) {
 
 void Stepper::On(LandedSaid&& said) {
   ShotState* shot = Find(said.shot);
-  if (shot == nullptr || shot->stage == Stage::kOver) return;
+  // An agent that had to dial again says again what may not have been heard.
+  if (shot == nullptr || shot->stage == Stage::kOver || shot->landed) return;
   if (!said.problem.empty()) {
     if (shot->stage == Stage::kArmed) shot->stage = Stage::kLanded;  // so that it is reverted, not cancelled
     return FailShot(*shot, "land", said.problem);

@@ -84,10 +84,10 @@ TEST(ShadowPlan, StartsAProgramInAnEnvironmentOfItsOwn) {
   v1::Program program;
   program.add_env("RANKS=3");
   const std::vector<std::string> caller = {"SECRET=1", "PATH=/evil", "HOME=/var/lib/me", "LD_PRELOAD=x.so"};
-  EXPECT_THAT(
-      ProgramEnvironment(caller, program, Role::kWorkload),
-      ElementsAre("HOME=/var/lib/me", "LANG=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                  "RANKS=3", "TRIODRILL_SHADOW_ROLE=workload"));
+  EXPECT_THAT(ProgramEnvironment(caller, program, Role::kWorkload),
+              ElementsAre("HOME=/var/lib/me", "LANG=C.UTF-8",
+                          "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "RANKS=3",
+                          "TRIODRILL_SHADOW_ROLE=workload"));
 }
 
 TEST(ShadowPlan, LetsAProgramChooseItsPathButNotItsRole) {
