@@ -23,6 +23,14 @@ ExitCode Fail(const Status& status) {
   return CodeOf(status);
 }
 
+// FailedPrecondition, which is a refusal, while a drill runs there.
+Status NobodyRuns(const std::string& state_dir) {
+  TRIODRILL_ASSIGN_OR_RETURN(const std::optional<pid_t> holder, RunHolder(state_dir));
+  if (!holder) return Ok();
+  return absl::FailedPreconditionError(
+      absl::StrCat("a drill runs on this partition (process ", *holder, "); hint: `triodrill abort` first"));
+}
+
 Json ToTree(const engines::ProgramStatus& program) {
   Json tree{{"running", program.running}, {"pid", program.pid}, {"starts", program.starts}};
   if (program.exit_code) tree["exit_code"] = *program.exit_code;
@@ -100,12 +108,7 @@ ExitCode Recover(const StateOptions& options, Interrupts& interrupts) {
   ExitCode code = ExitCode::kInternal;
   const std::optional<Profiles> profiles = LoadProfiles(options.where, code);
   if (!profiles) return code;
-  const Result<std::optional<pid_t>> holder = RunHolder(profiles->state_dir);
-  if (!holder.ok()) return Fail(holder.status());
-  if (*holder) {
-    PrintError(absl::StrCat("a drill runs on this partition (process ", **holder, "); hint: `triodrill abort` first"));
-    return ExitCode::kRefused;
-  }
+  if (const Status idle = NobodyRuns(profiles->state_dir); !idle.ok()) return Fail(idle);
   const engines::LocalEngine engine(profiles->programs, profiles->state_dir);
   const Result<engines::EngineStatus> status = engine.GetStatus();
   if (status.ok() && status->up) {
@@ -149,12 +152,7 @@ ExitCode ShadowDown(const StateOptions& options) {
   ExitCode code = ExitCode::kInternal;
   const std::optional<Profiles> profiles = LoadProfiles(options.where, code);
   if (!profiles) return code;
-  const Result<std::optional<pid_t>> holder = RunHolder(profiles->state_dir);
-  if (!holder.ok()) return Fail(holder.status());
-  if (*holder) {
-    PrintError(absl::StrCat("a drill runs on this partition (process ", **holder, "); hint: `triodrill abort` first"));
-    return ExitCode::kRefused;
-  }
+  if (const Status idle = NobodyRuns(profiles->state_dir); !idle.ok()) return Fail(idle);
   engines::LocalEngine engine(profiles->programs, profiles->state_dir);
   if (const Status down = engine.Down(); !down.ok()) {
     PrintError(std::string(down.message()));

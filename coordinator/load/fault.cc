@@ -3,6 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "coordinator/load/rules.h"
+#include "triodrill/fatal_signals.h"
 #include "triodrill/schema/catalogue.h"
 #include "triodrill/schema/nearest.h"
 #include "triodrill/schema/units.h"
@@ -142,13 +143,14 @@ class FaultCheck {
 
   // Signals whose default action ends the process.
   void Signal(const v1::Parameters& with, const std::string& where) const {
-    static const auto* const kFatal =
-        new std::vector<std::string>{"SIGKILL", "SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGABRT",
-                                     "SIGSEGV", "SIGBUS",  "SIGFPE", "SIGILL",  "SIGSYS", "SIGXCPU"};
     if (!with.has_process_kill()) return;
     const std::string& signal = with.process_kill().signal();
-    if (std::find(kFatal->begin(), kFatal->end(), signal) != kFatal->end()) return;
-    Add(where + ".signal", Cat("`", signal, "` is not a signal that ends a process"), SuggestFrom(signal, *kFatal));
+    std::vector<std::string> known;
+    for (const FatalSignal& fatal : kFatalSignals) {
+      if (fatal.name == signal) return;
+      known.emplace_back(fatal.name);
+    }
+    Add(where + ".signal", Cat("`", signal, "` is not a signal that ends a process"), SuggestFrom(signal, known));
   }
 
   static constexpr const char* kNoneMeansAll = "leave the key out to mean all of them";

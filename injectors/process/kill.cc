@@ -4,38 +4,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
-
 #include "injectors/journal/record.h"
 #include "injectors/os/step.h"
 #include "injectors/process/process_identity.h"
 #include "injectors/process/target.h"
+#include "triodrill/fatal_signals.h"
 #include "triodrill/text.h"
 
 namespace triodrill {
 namespace {
 
-// Signals whose default action ends the process.
-Result<int> FatalSignal(const std::string& name) {
-  struct Named {
-    std::string_view name;
-    int number;
-  };
-  constexpr std::array<Named, 12> kFatal = {{{"SIGKILL", SIGKILL},
-                                             {"SIGTERM", SIGTERM},
-                                             {"SIGINT", SIGINT},
-                                             {"SIGQUIT", SIGQUIT},
-                                             {"SIGHUP", SIGHUP},
-                                             {"SIGABRT", SIGABRT},
-                                             {"SIGSEGV", SIGSEGV},
-                                             {"SIGBUS", SIGBUS},
-                                             {"SIGFPE", SIGFPE},
-                                             {"SIGILL", SIGILL},
-                                             {"SIGSYS", SIGSYS},
-                                             {"SIGXCPU", SIGXCPU}}};
+Result<int> NumberOf(const std::string& name) {
   if (name.empty()) return SIGKILL;
   std::string known;
-  for (const Named& signal : kFatal) {
+  for (const FatalSignal& signal : kFatalSignals) {
     if (signal.name == name) return signal.number;
     Append(known, known.empty() ? "" : ", ", signal.name);
   }
@@ -45,7 +27,7 @@ Result<int> FatalSignal(const std::string& name) {
 class ProcessKill final : public Injector {
  public:
   Result<v1::UndoRecord> Prepare(const v1::AimedFault& fault) override {
-    TRIODRILL_ASSIGN_OR_RETURN(const int signal, FatalSignal(fault.with().process_kill().signal()));
+    TRIODRILL_ASSIGN_OR_RETURN(const int signal, NumberOf(fault.with().process_kill().signal()));
     TRIODRILL_ASSIGN_OR_RETURN(const ProcessHandle process, OpenTarget(fault));
     const v1::ProcessIdentity& who = process.identity();
     TRIODRILL_ASSIGN_OR_RETURN(const ProcessStatus status, ReadProcessStatus(who.pid()));
@@ -63,7 +45,7 @@ class ProcessKill final : public Injector {
   }
 
   Status Apply(const v1::UndoRecord& record) override {
-    TRIODRILL_ASSIGN_OR_RETURN(const int signal, FatalSignal(record.fault().with().process_kill().signal()));
+    TRIODRILL_ASSIGN_OR_RETURN(const int signal, NumberOf(record.fault().with().process_kill().signal()));
     TRIODRILL_ASSIGN_OR_RETURN(const ProcessHandle process, ProcessHandle::Open(record.fault().target().process()));
     if (process.Ended()) return absl::NotFoundError(Cat(Describe(process.identity()), " had ended before"));
     Step("kill: opened");
