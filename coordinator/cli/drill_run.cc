@@ -109,7 +109,7 @@ class Runner {
     plan::Outcome outcome = plan::MakePlan(
         {request_.drill, session_.options().partition, session_.options().pipeline, std::string(kVersion), abilities});
     if (!outcome.plan) {
-      Discard();
+      Discard(*bundle_);
       std::vector<std::string> lines;
       for (const plan::Refusal& refusal : outcome.refusals) {
         lines.push_back(absl::StrCat(refusal.what, "; hint: ", refusal.hint));
@@ -121,13 +121,6 @@ class Runner {
       voice_.Say(absl::StrCat(instead.used(), " is used instead of ", instead.wanted(), ": ", instead.reason()));
     }
     return std::nullopt;
-  }
-
-  // A bundle that holds nothing yet is taken away again.
-  void Discard() {
-    std::error_code ignored;
-    std::filesystem::remove(bundle_->Path(kIncompleteFile), ignored);
-    std::filesystem::remove(bundle_->directory(), ignored);  // only if it is empty
   }
 
   Status Prepare() {
@@ -233,6 +226,14 @@ class Runner {
 };
 
 }  // namespace
+
+void Discard(const Bundle& bundle) {
+  std::error_code ignored;
+  std::filesystem::remove(bundle.Path(kIncompleteFile), ignored);
+  for (const std::string& directory : {bundle.Path("inputs"), bundle.Path("raw"), bundle.directory()}) {
+    std::filesystem::remove(directory, ignored);  // only if it is empty
+  }
+}
 
 DrillResult RunDrill(Session& session, const DrillRequest& request, Clock& clock, Voice& voice) {
   return Runner(session, request, clock, voice).Run();

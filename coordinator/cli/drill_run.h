@@ -26,6 +26,9 @@ struct DrillResult {
   std::string bundle;
 };
 
+// Takes a bundle away again that holds nothing yet: the drill was refused before it began.
+void Discard(const Bundle& bundle);
+
 DrillResult RunDrill(Session& session, const DrillRequest& request, Clock& clock, Voice& voice);
 
 }  // namespace triodrill::cli

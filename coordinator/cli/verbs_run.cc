@@ -76,6 +76,7 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
   if (!bundle) return ExitCode::kRefused;
   Result<std::unique_ptr<Session>> session = Session::Open(SessionOptions(*profiles, run_id), clock, voice, interrupts);
   if (!session.ok()) {
+    Discard(*bundle);
     PrintError(std::string(session.status().message()));
     return CodeOf(session.status());
   }

@@ -101,6 +101,7 @@ TEST_F(RunTest, ASecondRunOnThePartitionIsRefused) {
   const auto second = partition_.StartRun("control/no-fault.yaml", {"--out", partition_.Path("b2")});
   EXPECT_EQ(second->Wait(kLong), 3) << second->Err();
   EXPECT_THAT(second->Err(), HasSubstr("another run has this partition"));
+  EXPECT_FALSE(std::filesystem::exists(partition_.Path("b2"))) << "a run that was refused left a bundle";
   const auto abort = partition_.Start({"abort", "--state-dir", partition_.state_dir()});
   EXPECT_EQ(abort->Wait(kLong), 0) << abort->Err();
   EXPECT_EQ(first->Wait(kLong), 4) << first->Err();
