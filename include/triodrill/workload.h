@@ -38,10 +38,11 @@ enum {
 int triodrill_abi(void);
 
 /* Makes the page. `rank` is the global rank, `world` the number of ranks. Once a process; -EALREADY after that.
- * A fork does not inherit it: the child attaches anew. */
+ * A fork does not inherit it: the child attaches anew. -EINVAL for a rank outside 0 … world-1. */
 int triodrill_attach(int rank, int world);
 
-/* Gives the page back. Tensors must not be freed before their registration is dropped or the page is given back. */
+/* Gives the page back and forgets the tensors (phases keep their numbers). Tensors must not be freed before their
+ * registration is dropped or the page is given back. */
 void triodrill_detach(void);
 
 /* The rank may change when a job is rebuilt around a failure. */
@@ -49,7 +50,8 @@ void triodrill_set_rank(int rank, int world);
 
 /* Makes `elements` values at `data` known by `name` (at most 47 bytes; a name known before is replaced). By convention:
  * "weights", "gradients" (this rank's own, before the all-reduce), "reduced_gradients" (after it), "optimizer"; parts
- * of them as "weights/layer1.bias". Host memory. -ENOSPC if the table (256) is full. */
+ * of them as "weights/layer1.bias". Host memory, little-endian. -ENOSPC if the table (256) is full, -ENOTCONN without a
+ * page. May wait for a rule that is being applied on the training thread: microseconds. */
 int triodrill_register_tensor(const char* name, void* data, uint64_t elements, int dtype);
 /* -ENOENT if it is not known. */
 int triodrill_unregister_tensor(const char* name);
@@ -57,7 +59,8 @@ int triodrill_unregister_tensor(const char* name);
 /* `step` steps are done. Monotonic, but for a restored checkpoint. */
 void triodrill_progress(uint64_t step);
 
-/* A number for a phase's name, to be asked for once (at most 31 bytes, 64 names); negative errno otherwise. */
+/* A number for a phase's name, to be asked for once (at most 31 bytes, 64 names); greater than 0, or a negative errno.
+ * Needs no page, and outlives it. */
 int triodrill_phase_id(const char* name);
 
 /* A phase of the step begins. Here, and only here, an armed rule for this phase takes effect.

@@ -87,6 +87,7 @@ const Folders& ClockFiles() {
   static const Folders kFiles = {
       "coordinator/os/clock.cc",
       "drills/shadow/system_clock.cc",
+      "include/triodrill/workload/clock.cc",
       "injectors/os/clock.cc",
   };
   return kFiles;
