@@ -10,11 +10,6 @@
 
 namespace triodrill::shadow {
 
-void OwnedFd::Reset(int fd) {
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-}
-
 Result<ChannelPair> MakeChannel() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)

@@ -7,34 +7,11 @@
 #include <optional>
 #include <string_view>
 
+#include "drills/shadow/owned_fd.h"
 #include "drills/shadow/plan.h"
 #include "triodrill/status.h"
 
 namespace triodrill::shadow {
-
-// Closes what it holds. Movable, owns at most one descriptor.
-class OwnedFd {
- public:
-  OwnedFd() = default;
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(other.Release()) {}
-  OwnedFd& operator=(OwnedFd&& other) noexcept {
-    Reset(other.Release());
-    return *this;
-  }
-  ~OwnedFd() { Reset(); }
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  int Release() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-  void Reset(int fd = -1);
-
- private:
-  int fd_ = -1;
-};
 
 enum class Order : int {
   kGo,  // to the outer init: the user map is written, build
