@@ -5,7 +5,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 void Machine::Take(const Event& event) {
   tick_ = std::holds_alternative<Tick>(event);
@@ -18,7 +18,7 @@ void Machine::Take(const Event& event) {
 }
 
 void Machine::Tell(const Slot& slot, ToTrainer message) {
-  actions_.push_back(Order{slot.node, shadow::Tell{slot, s_.slots[slot].trainer.incarnation, std::move(message)}});
+  actions_.push_back(Order{slot.node, pipeline::Tell{slot, s_.slots[slot].trainer.incarnation, std::move(message)}});
 }
 
 const Trainer* Machine::Seen(int rank) const {
@@ -70,4 +70,4 @@ std::string FormatLine(const LogLine& line) {
   return text;
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

@@ -13,7 +13,7 @@
 #include "drills/shadow/pipeline/state.h"
 #include "drills/shadow/pipeline/topology.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 struct Config {
   Topology topology;
@@ -88,4 +88,4 @@ State Begin(const Config& config, TimePoint now);
 // "detected slot=n2/0 detail="two words"": a line of pipeline.log without its time. Pure.
 std::string FormatLine(const LogLine& line);
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

@@ -2,7 +2,7 @@
 
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 namespace {
 
 struct Row {
@@ -49,4 +49,4 @@ std::string DescribeDefects() {
   return text;
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

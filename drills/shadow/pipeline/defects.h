@@ -7,7 +7,7 @@
 
 #include "triodrill/status.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 enum class Defect {
   kNone,
@@ -35,4 +35,4 @@ Result<Defect> ParseDefect(std::string_view name);
 // One line a defect: its name and a sentence; for `--defect list`.
 std::string DescribeDefects();
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

@@ -11,7 +11,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 namespace {
 
 bool Waits(const Trainer& trainer) {
@@ -159,4 +159,4 @@ void Machine::Detected(Finding finding) {
   Diagnose(finding);
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

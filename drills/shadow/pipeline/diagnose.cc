@@ -5,7 +5,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 std::string_view NameOf(Level level) {
   constexpr std::string_view kNames[] = {"process", "gpu", "node", "group", "job"};
@@ -190,4 +190,4 @@ void Machine::CarryOut() {
   Enter(Stage::kKill);
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

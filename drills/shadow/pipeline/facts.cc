@@ -5,7 +5,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 Trainer* Machine::Find(const Slot& slot, int incarnation) {
   const auto found = s_.slots.find(slot);
@@ -219,4 +219,4 @@ void Machine::On(const StopAsked&) {
   actions_.push_back(EndProgram{});
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

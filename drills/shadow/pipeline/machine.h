@@ -11,7 +11,7 @@
 
 #include "drills/shadow/pipeline/core.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 class Machine {
  public:
@@ -136,4 +136,4 @@ class Machine {
 std::string_view NameOf(Fault fault);
 std::string_view NameOf(Level level);
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

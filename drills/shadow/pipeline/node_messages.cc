@@ -32,6 +32,8 @@ static void from_json(const Json& json, ToTrainer& message) {
   message = *std::move(decoded);
 }
 
+namespace pipeline {
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunningTrainer, slot, incarnation, rank, epoch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeHello, node, slots, address, spare, probe_port, trainers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Said, slot, incarnation, message)
@@ -106,5 +108,6 @@ std::string Encode(const ToNode& message) { return EncodeAny(message); }
 Result<FromNode> DecodeFromNode(std::string_view text) { return DecodeAny<FromNode>(text); }
 Result<ToNode> DecodeToNode(std::string_view text) { return DecodeAny<ToNode>(text); }
 
+}  // namespace pipeline
 }  // namespace shadow
 }  // namespace triodrill

@@ -15,7 +15,7 @@
 #include "triodrill/slot.h"
 #include "triodrill/status.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 inline constexpr size_t kLongestNodeMessage = 4 * kLongestMessage;
 
@@ -120,4 +120,4 @@ std::string Encode(const ToNode& message);
 Result<FromNode> DecodeFromNode(std::string_view text);
 Result<ToNode> DecodeToNode(std::string_view text);
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

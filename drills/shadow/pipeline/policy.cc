@@ -7,7 +7,7 @@
 #include "triodrill/schema/diagnostic.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 namespace {
 
 constexpr std::string_view kAllChecks =
@@ -39,4 +39,4 @@ Result<Policy> ParsePolicy(std::string_view text, std::string_view file) {
   return policy;
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

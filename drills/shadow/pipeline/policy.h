@@ -9,7 +9,7 @@
 #include "triodrill/time.h"
 #include "triodrill/v1/shadow_policy.pb.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 struct Policy {
   v1::ShadowPolicySpec spec;  // every field set
@@ -22,4 +22,4 @@ struct Policy {
 // The error is one `file:line:column: error: …` a line.
 Result<Policy> ParsePolicy(std::string_view text, std::string_view file);
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

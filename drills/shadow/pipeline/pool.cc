@@ -2,7 +2,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 // A node is well if its loop-back is, and if it reaches most of the others: one of those may be the sick one.
 Machine::Health Machine::HealthOf(int check) const {
@@ -88,4 +88,4 @@ void Machine::TendQuarantine() {
   }
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

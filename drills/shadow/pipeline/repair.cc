@@ -4,7 +4,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 void Machine::Advance() {
   constexpr int kMostStages = 32;  // more than a repair has
@@ -224,4 +224,4 @@ void Machine::GiveUp(std::string_view why) {
   Enter(Stage::kGaveUp);
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

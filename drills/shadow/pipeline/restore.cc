@@ -2,7 +2,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 void Machine::EnterRestore() {
   s_.repair.reading = false;
@@ -158,4 +158,4 @@ void Machine::Resume() {
   actions_.push_back(Truth{"resumed", "", -1, s_.progress_step});
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

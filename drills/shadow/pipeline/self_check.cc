@@ -6,7 +6,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 namespace {
 
 constexpr Nanos kAnswerSlack = std::chrono::milliseconds(1500);  // starting the probe, and the way back
@@ -184,4 +184,4 @@ void Machine::ConcludeSelfCheck() {
   Diagnose({Fault::kSilent, serving.front(), -1, "self_check", check.detail}, Level::kJob);
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

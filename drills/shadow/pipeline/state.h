@@ -11,7 +11,7 @@
 #include "triodrill/slot.h"
 #include "triodrill/time.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 enum class Fault { kDead, kSilent, kHung, kStraggler, kSdc, kNodeLost };
 enum class Level { kProcess, kGpu, kNode, kGroup, kJob };
@@ -178,4 +178,4 @@ struct State {
   int64_t restore_step = 0;
 };
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

@@ -7,7 +7,7 @@
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 namespace {
 
 // Without the fifth at each end: one step that the scheduler held up says nothing.
@@ -75,4 +75,4 @@ void Machine::LookForDrift() {
   }
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

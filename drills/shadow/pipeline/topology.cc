@@ -5,7 +5,7 @@
 #include "triodrill/schema/json.h"
 #include "triodrill/text.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 namespace {
 
 std::set<Slot> Expand(const v1::Group& group, const Topology& topology) {
@@ -82,4 +82,4 @@ Result<Topology> ParseTopology(std::string_view json, std::string_view file) {
   return topology;
 }
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

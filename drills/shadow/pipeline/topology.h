@@ -10,7 +10,7 @@
 #include "triodrill/status.h"
 #include "triodrill/v1/drill.pb.h"
 
-namespace triodrill::shadow {
+namespace triodrill::shadow::pipeline {
 
 struct TopologyNode {
   std::string name;
@@ -42,4 +42,4 @@ Result<Topology> TopologyOf(const v1::PartitionSpec& partition);
 // JSON of triodrill.v1.Partition.
 Result<Topology> ParseTopology(std::string_view json, std::string_view file);
 
-}  // namespace triodrill::shadow
+}  // namespace triodrill::shadow::pipeline

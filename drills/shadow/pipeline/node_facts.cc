@@ -1,0 +1,90 @@
+#include "drills/shadow/pipeline/node_facts.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "absl/cleanup/cleanup.h"
+#include "drills/shadow/system_clock.h"
+#include "triodrill/text.h"
+
+namespace triodrill::shadow::pipeline {
+
+InterfaceBytes ParseInterfaceBytes(std::string_view proc_net_dev, std::string_view interface) {
+  std::istringstream lines{std::string(proc_net_dev)};
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(':');
+    const size_t name = line.find_first_not_of(' ');
+    if (colon == std::string::npos || line.substr(name, colon - name) != interface) continue;
+    std::istringstream values(line.substr(colon + 1));
+    InterfaceBytes bytes;
+    uint64_t skipped = 0;
+    values >> bytes.received;
+    for (int i = 0; i < 7; ++i) values >> skipped;
+    values >> bytes.sent;
+    return bytes;
+  }
+  return {};
+}
+
+InterfaceBytes ReadInterfaceBytes(std::string_view interface) {
+  std::ifstream in("/proc/self/net/dev");
+  return ParseInterfaceBytes(std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>()),
+                             interface);
+}
+
+std::string InterfaceOf(const std::string& address) {
+  in_addr wanted{};
+  ifaddrs* all = nullptr;
+  if (inet_pton(AF_INET, address.c_str(), &wanted) != 1 || getifaddrs(&all) != 0) return "";
+  const absl::Cleanup free_all = [all] { freeifaddrs(all); };
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    sockaddr_in found{};
+    std::memcpy(&found, one->ifa_addr, sizeof found);
+    if (found.sin_addr.s_addr == wanted.s_addr) return one->ifa_name;
+  }
+  return "";
+}
+
+int64_t AgeOf(const std::string& file) {
+  struct stat facts {};
+  if (stat(file.c_str(), &facts) != 0) return -1;
+  const int64_t written = int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
+  return std::max<int64_t>(0, (WallNanos() - written) / 1'000'000);
+}
+
+Result<std::pair<OwnedFd, int>> ListenForLinks(const std::string& address) {
+  OwnedFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return ErrnoStatus("socket for link checks on", address);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  if (inet_pton(AF_INET, address.c_str(), &at.sin_addr) != 1) {
+    return absl::InvalidArgumentError(Cat("--address ", address, ": not an IPv4 address"));
+  }
+  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
+    return ErrnoStatus("bind for link checks to", address);
+  }
+  if (listen(listener.get(), 64) != 0) return ErrnoStatus("listen for link checks on", address);
+  socklen_t size = sizeof at;
+  if (getsockname(listener.get(), reinterpret_cast<sockaddr*>(&at), &size) != 0) {
+    return ErrnoStatus("name of the link check's socket on", address);
+  }
+  return std::make_pair(std::move(listener), static_cast<int>(ntohs(at.sin_port)));
+}
+
+std::string OwnDirectory() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
+}  // namespace triodrill::shadow::pipeline

@@ -1,0 +1,36 @@
+// What a launcher reads of its own node. Effects: reads only, but for the listener.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "drills/shadow/node_channel.h"
+#include "triodrill/status.h"
+
+namespace triodrill::shadow::pipeline {
+
+struct InterfaceBytes {
+  uint64_t received = 0;
+  uint64_t sent = 0;
+};
+// Of one interface, from the text of /proc/net/dev. Pure.
+InterfaceBytes ParseInterfaceBytes(std::string_view proc_net_dev, std::string_view interface);
+
+// /proc/self/net/dev, not /sys/class/net: a node of the sandbox sees the host's /sys.
+InterfaceBytes ReadInterfaceBytes(std::string_view interface);
+
+// The interface that carries `address`; empty if there is none.
+std::string InterfaceOf(const std::string& address);
+
+// Milliseconds since `file` was last written to; -1 if it is not there.
+int64_t AgeOf(const std::string& file);
+
+// A listener on `address` that nobody needs to accept from: a completed handshake is all the link check wants.
+Result<std::pair<OwnedFd, int>> ListenForLinks(const std::string& address);
+
+// The directory of this program.
+std::string OwnDirectory();
+
+}  // namespace triodrill::shadow::pipeline
