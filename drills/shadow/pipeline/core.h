@@ -1,6 +1,6 @@
-// The reference pipeline's decisions: detection, self-check, isolation, replacement, recovery. Pure: Step takes the state,
-// what has happened and the time, and gives the new state and what is to be done. Sockets, files and processes are the
-// shell's (server.h). Policy and topology are values.
+// The reference pipeline's decisions: detection, self-check, isolation, replacement, recovery. Pure: Step takes the
+// state, what has happened and the time, and gives the new state and what is to be done. Sockets, files and processes
+// are the shell's (server.h). Policy and topology are values.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Planted defects of the reference pipeline, by name: each turns one decision of the core wrong, in one place, so that a
-// drill can be seen to tell a sick pipeline from a sound one. None is active unless it is named on the command line.
+// Planted defects of the reference pipeline, by name: each turns one decision of the core wrong, in one place, so that
+// a drill can be seen to tell a sick pipeline from a sound one. None is active unless it is named on the command line.
 #pragma once
 
 #include <string>

@@ -1,9 +1,10 @@
-// Detection in three ways: heartbeat, log, traffic. A rank is found faulty when as many of the three agree *about it* as
-// the policy asks.
+// Detection in three ways: heartbeat, log, traffic. A rank is found faulty when as many of the three agree *about it*
+// as the policy asks.
 //
-// When one rank stops, every rank's log and traffic stop with it, since each step ends in a collective of all. So silence
-// counts against a rank only if its own heartbeat is missing, too, or if it is the only one that is not waiting in a
-// collective. And as long as any rank finishes steps, every rank takes part: then nobody's log or traffic is silent.
+// When one rank stops, every rank's log and traffic stop with it, since each step ends in a collective of all. So
+// silence counts against a rank only if its own heartbeat is missing, too, or if it is the only one that is not waiting
+// in a collective. And as long as any rank finishes steps, every rank takes part: then nobody's log or traffic is
+// silent.
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
@@ -38,7 +39,7 @@ bool Machine::OnlyOneNotWaiting(int rank) const {
   for (int other = 0; other < World(); ++other) {
     const Trainer* trainer = Seen(other);
     if (trainer == nullptr || (other == rank) == Waits(*trainer)) return false;
-    if (other != rank && BeatMissing(*trainer)) return false;
+    if (Past(trainer->last_beat, spec_.detection().heartbeat_timeout())) return false;  // an old phase says nothing
   }
   return true;
 }
@@ -72,8 +73,8 @@ void Machine::LookAtRank(int rank) {
     const Fault fault = trainer.exited || trainer.closed ? Fault::kDead : Fault::kHung;
     std::string detail = trainer.exited ? trainer.end : trainer.closed ? "closed its connection" : "";
     if (detail.empty()) {
-      detail = absl::StrFormat("last heartbeat %.2f s ago, in phase '%s' of step %d",
-                               Seconds(now_ - trainer.last_beat), trainer.phase, trainer.step + 1);
+      detail = absl::StrFormat("last heartbeat %.2f s ago, in phase '%s' of step %d", Seconds(now_ - trainer.last_beat),
+                               trainer.phase, trainer.step + 1);
     }
     if (!trainer.error_line.empty()) Append(detail, "; it said: ", trainer.error_line);
     return Detected({fault, s_.placement[rank].node, rank, absl::StrJoin(by, ","), detail});
@@ -82,8 +83,7 @@ void Machine::LookAtRank(int rank) {
   // A rank whose collective broke says so first and is found innocent a moment later.
   if (only_error && !Past(trainer.error_at, spec_.detection().broken_collective_grace())) return;
   trainer.suspected_by = absl::StrJoin(by, ",");
-  Log("suspected",
-      {{"slot", s_.placement[rank].Name()}, {"rank", Cat(rank)}, {"by", trainer.suspected_by}});
+  Log("suspected", {{"slot", s_.placement[rank].Name()}, {"rank", Cat(rank)}, {"by", trainer.suspected_by}});
 }
 
 void Machine::LookForLostNodes() {
@@ -124,8 +124,8 @@ void Machine::LookForCorruption() {
   if (s_.suspicion->reporters < World() && now_ - s_.suspicion->since < kCollect) return;
   const Suspicion suspicion = *s_.suspicion;
   const bool named = suspicion.named >= 0 && suspicion.named < World();
-  Detected({Fault::kSdc, named ? s_.placement[suspicion.named].node : "", named ? suspicion.named : -1,
-            suspicion.check, Cat("step ", suspicion.step, ": ", suspicion.detail)});
+  Detected({Fault::kSdc, named ? s_.placement[suspicion.named].node : "", named ? suspicion.named : -1, suspicion.check,
+            Cat("step ", suspicion.step, ": ", suspicion.detail)});
   s_.suspicion.reset();
 }
 

@@ -70,8 +70,8 @@ void Machine::Ledger(const Finding& finding, std::string_view disposition) {
   std::vector<std::string> retests = {
       Cat("fleet-wide: every slot recomputes step ", step, " from the checkpoint before it; compare bit by bit")};
   if (!slot.empty()) {
-    retests.push_back(Cat("co-located: ", slot, " and the other slots of ", finding.node, " recompute step ", step,
-                          " side by side"));
+    retests.push_back(
+        Cat("co-located: ", slot, " and the other slots of ", finding.node, " recompute step ", step, " side by side"));
   }
   actions_.push_back(LedgerEntry{slot, finding.rank, step, s_.epoch, finding.by, finding.detail, frequency,
                                  std::string(disposition), retests});

@@ -60,7 +60,8 @@ Status Launcher::Run() {
 
 void Launcher::Look(int timeout_ms) {
   std::vector<pollfd> look = {{signals_.get(), POLLIN, 0}, {links_.get(), POLLIN, 0}};
-  if (pipeline_) look.push_back({pipeline_->fd(), static_cast<short>(pipeline_->waiting() ? POLLIN | POLLOUT : POLLIN), 0});
+  if (pipeline_)
+    look.push_back({pipeline_->fd(), static_cast<short>(pipeline_->waiting() ? POLLIN | POLLOUT : POLLIN), 0});
   for (const auto& trainer : trainers_) {
     look.push_back({trainer->pidfd(), POLLIN, 0});
     if (!trainer->control().gone()) look.push_back({trainer->control().fd(), POLLIN, 0});
@@ -178,7 +179,8 @@ void Launcher::Obey(const RunCheck& order) {
   } else {
     spawning.arguments.insert(spawning.arguments.end(), {"--floor", Cat(check.bandwidth_floor())});
     for (const Peer& peer : order.peers) {
-      spawning.arguments.insert(spawning.arguments.end(), {"--peer", Cat(peer.node, "=", peer.address, ":", peer.port)});
+      spawning.arguments.insert(spawning.arguments.end(),
+                                {"--peer", Cat(peer.node, "=", peer.address, ":", peer.port)});
     }
   }
   const Result<pid_t> pid = Spawn(spawning);

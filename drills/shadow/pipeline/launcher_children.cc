@@ -26,7 +26,8 @@ CheckDone ParseProbe(const std::string& text, const std::string& node, int id, c
     json.at("unreachable").get_to(done.unreachable);
   } catch (const std::exception&) {
     done.ok = false;
-    done.detail = status.signal != 0 ? Cat("probe ended by signal ", status.signal) : Cat("probe ended with ", status.code);
+    done.detail =
+        status.signal != 0 ? Cat("probe ended by signal ", status.signal) : Cat("probe ended with ", status.code);
   }
   return done;
 }
@@ -61,8 +62,9 @@ void Launcher::ReapTrainers() {
     Say(Exited{order.slot, order.incarnation, status->code, status->signal});
     trainer->reaped = true;
   }
-  trainers_.erase(std::remove_if(trainers_.begin(), trainers_.end(), [](const auto& trainer) { return trainer->reaped; }),
-                  trainers_.end());
+  trainers_.erase(
+      std::remove_if(trainers_.begin(), trainers_.end(), [](const auto& trainer) { return trainer->reaped; }),
+      trainers_.end());
 }
 
 void Launcher::ReapProbes() {
@@ -92,7 +94,7 @@ void Launcher::KeepPipeline() {
   if (stopping_ || clock_.Now() < pipeline_again_) return;
   Spawning spawning;
   spawning.program = programs_ + "/triodrill-pipeline";
-  spawning.arguments = {"--run-dir", options_.run_dir, "--partition", options_.partition_file,
+  spawning.arguments = {"--run-dir", options_.run_dir,    "--partition", options_.partition_file,
                         "--policy",  options_.policy_file};
   if (!options_.defect.empty()) spawning.arguments.insert(spawning.arguments.end(), {"--defect", options_.defect});
   const Result<pid_t> pid = Spawn(spawning);

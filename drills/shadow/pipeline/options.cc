@@ -38,7 +38,8 @@ Loaded LoadFiles(Loaded loaded) {
   if (!policy.ok()) return Refuse(std::move(loaded), ExitCode::kInvalidFile, policy.status());
   policy->defect = *defect;
   if (chdir(options.run_dir.c_str()) != 0) {
-    return Refuse(std::move(loaded), ExitCode::kInvalidFile, ErrnoStatus("change into the run directory", options.run_dir));
+    return Refuse(std::move(loaded), ExitCode::kInvalidFile,
+                  ErrnoStatus("change into the run directory", options.run_dir));
   }
   loaded.config = Config{*std::move(topology), *std::move(policy), options.run_dir};
   return loaded;
@@ -60,7 +61,8 @@ Loaded LoadOptions(int argc, char** argv, bool launcher) {
   app.add_option("--run-dir", options.run_dir, "Directory of the run, the same for all nodes")->required();
   app.add_option("--partition", options.partition_file, "JSON of triodrill.v1.Partition")->required();
   app.add_option("--policy", options.policy_file, "YAML of kind ShadowPolicy")->required();
-  app.add_option("--defect", options.defect, "Plant this defect; \"list\" shows them")->envname("TRIODRILL_SHADOW_DEFECT");
+  app.add_option("--defect", options.defect, "Plant this defect; \"list\" shows them")
+      ->envname("TRIODRILL_SHADOW_DEFECT");
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::string_view(argv[i]) != "--defect" || std::string_view(argv[i + 1]) != "list") continue;
     std::cout << DescribeDefects();

@@ -6,7 +6,7 @@
 #include "drills/shadow/system_clock.h"
 
 int main(int argc, char** argv) {
-  using namespace triodrill;          // NOLINT(google-build-using-namespace)
+  using namespace triodrill;                    // NOLINT(google-build-using-namespace)
   using namespace triodrill::shadow::pipeline;  // NOLINT(google-build-using-namespace)
   Loaded loaded = LoadOptions(argc, argv, /*launcher=*/false);
   if (!loaded.problem.empty()) std::cerr << "triodrill-pipeline: error: " << loaded.problem << "\n";

@@ -34,8 +34,8 @@ Result<Policy> ParsePolicy(std::string_view text, std::string_view file) {
   }
   Policy policy;
   policy.spec = document.spec();
-  policy.checks = policy.spec.sdc().checks().empty() ? std::string(kAllChecks)
-                                                     : absl::StrJoin(policy.spec.sdc().checks(), ",");
+  policy.checks =
+      policy.spec.sdc().checks().empty() ? std::string(kAllChecks) : absl::StrJoin(policy.spec.sdc().checks(), ",");
   return policy;
 }
 

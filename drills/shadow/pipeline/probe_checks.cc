@@ -85,8 +85,9 @@ std::vector<std::string> UnreachablePeers(const std::string& address, const std:
     OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const sockaddr_in from = At(address, 0);
     const sockaddr_in to = At(peer.address, peer.port);
-    const bool begun = bind(fd.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0 &&
-                       (connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno == EINPROGRESS);
+    const bool begun =
+        bind(fd.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0 &&
+        (connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno == EINPROGRESS);
     look.push_back({begun ? fd.get() : -1, POLLOUT, 0});
     sockets.push_back(std::move(fd));
   }

@@ -17,7 +17,8 @@ Result<double> LoopbackBandwidth(Clock& clock, Nanos timeout);
 std::vector<std::string> UnreachablePeers(const std::string& address, const std::vector<Peer>& peers, Clock& clock,
                                           Nanos timeout);
 
-// A real all-gather with one other node, over gloo, and a look at what came: in probe_gather.cc, which alone needs gloo.
+// A real all-gather with one other node, over gloo, and a look at what came: in probe_gather.cc, which alone needs
+// gloo.
 Status GatherWithOther(const std::string& address, int rank, const std::string& store, Nanos timeout);
 
 }  // namespace triodrill::shadow::pipeline

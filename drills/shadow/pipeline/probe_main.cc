@@ -1,5 +1,5 @@
-// triodrill-probe: one self-check of a node, run by its launcher. Prints one JSON object and ends, in any case within its
-// bound: what hangs is ended by an alarm, and then it has printed nothing.
+// triodrill-probe: one self-check of a node, run by its launcher. Prints one JSON object and ends, in any case within
+// its bound: what hangs is ended by an alarm, and then it has printed nothing.
 #include <signal.h>
 #include <sys/time.h>
 

@@ -135,7 +135,8 @@ void Machine::OpenCase() {
   s_.recoveries.push_back(now_);
   if (policy_.Has(Defect::kNoBounds)) return;  // PLANTED DEFECT
   const auto most = static_cast<size_t>(spec_.bounds().max_recoveries());
-  if (s_.recoveries.size() > most) GiveUp(Cat(s_.recoveries.size(), " recoveries within the window; ", most, " allowed"));
+  if (s_.recoveries.size() > most)
+    GiveUp(Cat(s_.recoveries.size(), " recoveries within the window; ", most, " allowed"));
 }
 
 void Machine::AwaitConfirmation(const std::string& actions) {
@@ -144,8 +145,7 @@ void Machine::AwaitConfirmation(const std::string& actions) {
     return;
   }
   HaltAll();
-  Log("awaits_confirmation",
-      {{"action", actions}, {"detail", s_.repair.verdicts.back().finding.detail}});
+  Log("awaits_confirmation", {{"action", actions}, {"detail", s_.repair.verdicts.back().finding.detail}});
   Enter(Stage::kConfirm);
 }
 

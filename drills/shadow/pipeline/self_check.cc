@@ -1,5 +1,5 @@
-// The trio of self-checks that names a node when nobody can be blamed: loop-back bandwidth, links to every other node, and
-// an all-gather over pairs of nodes in two rounds. The ranks are halted meanwhile.
+// The trio of self-checks that names a node when nobody can be blamed: loop-back bandwidth, links to every other node,
+// and an all-gather over pairs of nodes in two rounds. The ranks are halted meanwhile.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -79,7 +79,9 @@ void Machine::RunSelfCheck() {
     if (one.ok && other.ok) continue;
     const auto& [a, b] = check.pairs[i];
     Append(check.detail, check.detail.empty() ? "" : "; ", "all-gather ", a, "+", b, " failed: ",
-           !one.detail.empty() && !one.ok ? one.detail : other.detail.empty() ? "no answer" : other.detail);
+           !one.detail.empty() && !one.ok ? one.detail
+           : other.detail.empty()         ? "no answer"
+                                          : other.detail);
     if (check.round == 1) check.failed.emplace_back(a, b);
     if (check.round == 2) check.bad.insert(a);  // the other one of the pair is known to be good
   }

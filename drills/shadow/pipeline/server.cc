@@ -49,7 +49,8 @@ Status Server::Run() {
     next_tick = clock_.Now() + kTick;
   }
   const TimePoint deadline = clock_.Now() + kEndWithin;
-  while (!clients_.empty() && clock_.Now() < deadline) Look(PollTimeout(clock_, std::min(deadline, clock_.Now() + kTick)));
+  while (!clients_.empty() && clock_.Now() < deadline)
+    Look(PollTimeout(clock_, std::min(deadline, clock_.Now() + kTick)));
   unlink(kSocket);
   return Ok();
 }
@@ -90,7 +91,8 @@ void Server::Understand(Client& client, const std::string& text) {
     return;
   }
   if (const NodeHello* hello = std::get_if<NodeHello>(&*message)) {
-    if (Client* old = Find(hello->node); old != nullptr && old != &client) old->node.clear();  // that launcher is no more
+    if (Client* old = Find(hello->node); old != nullptr && old != &client)
+      old->node.clear();  // that launcher is no more
     client.node = hello->node;
   }
   if (client.node.empty()) return;
@@ -102,8 +104,9 @@ void Server::DropGone() {
   for (const auto& client : clients_) {
     if (client->socket.gone() && !client->node.empty()) gone.push_back(client->node);
   }
-  clients_.erase(std::remove_if(clients_.begin(), clients_.end(), [](const auto& client) { return client->socket.gone(); }),
-                 clients_.end());
+  clients_.erase(
+      std::remove_if(clients_.begin(), clients_.end(), [](const auto& client) { return client->socket.gone(); }),
+      clients_.end());
   for (const std::string& node : gone) Happen(NodeGone{node});
 }
 

@@ -133,7 +133,7 @@ struct Case {
   bool open = false;
   std::vector<Verdict> verdicts;  // found, not yet carried out
   bool confirmed = false;
-  bool rollback_only = false;     // a state is in doubt: peers are no source
+  bool rollback_only = false;  // a state is in doubt: peers are no source
   bool self_checked = false;
   bool awaiting_spare = false;
   bool reading = false;

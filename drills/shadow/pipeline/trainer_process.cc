@@ -68,19 +68,32 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 std::vector<std::string> TrainerArguments(const Options& options, const Config& config, const StartTrainer& order) {
   const v1::ShadowTraining& training = config.policy.spec.training();
-  return {"--rank",             Cat(order.rank),
-          "--local-rank",       Cat(order.slot.local_rank),
-          "--world",            Cat(config.topology.world),
-          "--tensor-parallel",  Cat(config.topology.tensor_parallel),
-          "--node",             options.node,
-          "--address",          options.address,
-          "--run-dir",          options.run_dir,
-          "--seed",             Cat(training.seed()),
-          "--step-compute",     FormatDuration(training.step_compute()),
-          "--checkpoint-every", Cat(training.checkpoint_every()),
-          "--keep",             Cat(training.keep()),
-          "--heartbeat",        FormatDuration(training.heartbeat()),
-          "--checks",           order.checks};
+  return {"--rank",
+          Cat(order.rank),
+          "--local-rank",
+          Cat(order.slot.local_rank),
+          "--world",
+          Cat(config.topology.world),
+          "--tensor-parallel",
+          Cat(config.topology.tensor_parallel),
+          "--node",
+          options.node,
+          "--address",
+          options.address,
+          "--run-dir",
+          options.run_dir,
+          "--seed",
+          Cat(training.seed()),
+          "--step-compute",
+          FormatDuration(training.step_compute()),
+          "--checkpoint-every",
+          Cat(training.checkpoint_every()),
+          "--keep",
+          Cat(training.keep()),
+          "--heartbeat",
+          FormatDuration(training.heartbeat()),
+          "--checks",
+          order.checks};
 }
 
 Result<pid_t> Spawn(const Spawning& spawning) {

@@ -1,5 +1,5 @@
-// One trainer: its process, its control socket, the tail of its standard error. Owned by the launcher, on its thread. The
-// process dies with the launcher (parent-death signal), and the launcher with its node.
+// One trainer: its process, its control socket, the tail of its standard error. Owned by the launcher, on its thread.
+// The process dies with the launcher (parent-death signal), and the launcher with its node.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +18,8 @@ namespace triodrill::shadow::pipeline {
 // The trainer's arguments. Pure.
 std::vector<std::string> TrainerArguments(const Options& options, const Config& config, const StartTrainer& order);
 
-// Starts `program` with these arguments. With `control`, that descriptor becomes kControlFd; standard error is appended to
-// `error_file`; standard output goes to `out`, or to the launcher's own if that is -1.
+// Starts `program` with these arguments. With `control`, that descriptor becomes kControlFd; standard error is appended
+// to `error_file`; standard output goes to `out`, or to the launcher's own if that is -1.
 struct Spawning {
   std::string program;
   std::vector<std::string> arguments;
