@@ -131,7 +131,7 @@ TEST(Replacement, NoSpareIsSaidAndAwaited) {
   ASSERT_TRUE(story.Until("awaits_confirmation action=add_spare", seconds(10))) << story.All();
   EXPECT_THAT(story.Lines("awaits_confirmation"), SizeIs(1));
   ASSERT_TRUE(story.Until("returned slot=n2/0", seconds(30))) << story.All();
-  ASSERT_TRUE(story.Until("restored step=30 epoch=2", seconds(5))) << story.All();
+  ASSERT_TRUE(story.Until("restored step=50 epoch=2", seconds(5))) << story.All();
 }
 
 TEST(Replacement, ASickSpareIsPassedOver) {
