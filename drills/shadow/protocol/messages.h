@@ -50,7 +50,7 @@ struct Failed {
   int epoch = 0;
   int64_t step = 0;
   std::string error;                // gloo's own words
-  bool corrupt_checkpoint = false;  // the checkpoint it was told to restore does not match its checksum
+  bool corrupt_checkpoint = false;  // the checkpoint it was told to restore is missing or does not match its checksum
 };
 
 struct Saved {
@@ -78,7 +78,9 @@ struct Join {
   int world = 0;
   std::string store;   // directory for the rendezvous of this epoch, the same for all, empty when ordered
   std::string source;  // scratch, checkpoint, peers, kept
-  int64_t step = 0;    // checkpoint: which; peers, kept: expected
+  // checkpoint: which. Not looked at otherwise, since what a pipeline knows of a step is a heartbeat old: peers and
+  // kept go on from the newest step that all who must have it hold in memory, which is the last or the one before.
+  int64_t step = 0;
   bool verify = true;  // checkpoint: compare its checksum (false only in a planted defect)
   int peer = -1;       // peers: the rank that broadcasts its state to the others of its data-parallel group
 };

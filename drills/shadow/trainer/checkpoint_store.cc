@@ -27,7 +27,8 @@ Status WriteAll(int fd, const std::string& file, std::string_view bytes) {
 }
 
 Status SyncDirectoryOf(const std::string& file) {
-  const std::string directory = std::filesystem::path(file).parent_path();
+  const std::filesystem::path parent = std::filesystem::path(file).parent_path();
+  const std::string directory = parent.empty() ? "." : parent.string();
   const OwnedFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus("open", directory);
   return fsync(fd.get()) == 0 ? Ok() : ErrnoStatus("fsync", directory);

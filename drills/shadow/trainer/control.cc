@@ -31,15 +31,15 @@ Sent SendOne(int fd, const std::string& message) {
 
 }  // namespace
 
-Control::Control(ControlFds fds, Nanos heartbeat, Clock& clock, Orders& orders, Outbox& outbox, Vitals& vitals,
-                 std::function<void()> interrupt)
+Control::Control(ControlFds fds, Nanos heartbeat, Clock& clock, Orders& orders, MeshGuard& guard, Outbox& outbox,
+                 Vitals& vitals)
     : fds_(fds),
       heartbeat_(heartbeat),
       clock_(clock),
       orders_(orders),
+      guard_(guard),
       outbox_(outbox),
       vitals_(vitals),
-      interrupt_(std::move(interrupt)),
       next_beat_(clock.Now()) {}
 
 int Control::Timeout() const {
@@ -61,7 +61,7 @@ void Control::Run() {
     behind_ = false;
     orders_.IfBehind([this] {
       behind_ = true;
-      interrupt_();
+      guard_.Interrupt();
     });
   }
 }
@@ -99,6 +99,7 @@ bool Control::SendBeat() {
   const TimePoint now = clock_.Now();
   if (now < next_beat_) return true;
   next_beat_ = std::max(next_beat_ + heartbeat_, now);
+  guard_.CheckConnections();
   // A launcher that does not listen gets no pile of old heartbeats.
   return full_ || SendOne(fds_.control, Encode(FromTrainer(vitals_.Snapshot()))) != Sent::kGone;
 }

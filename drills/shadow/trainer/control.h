@@ -2,9 +2,7 @@
 // and makes the training thread let go of what a newer order has made void.
 #pragma once
 
-#include <functional>
-#include <optional>
-
+#include "drills/shadow/trainer/mesh_guard.h"
 #include "drills/shadow/trainer/orders.h"
 #include "drills/shadow/trainer/outbox.h"
 #include "triodrill/time.h"
@@ -19,9 +17,8 @@ struct ControlFds {
 
 class Control {
  public:
-  // `interrupt` frees a training thread that waits in a collective.
-  Control(ControlFds fds, Nanos heartbeat, Clock& clock, Orders& orders, Outbox& outbox, Vitals& vitals,
-          std::function<void()> interrupt);
+  Control(ControlFds fds, Nanos heartbeat, Clock& clock, Orders& orders, MeshGuard& guard, Outbox& outbox,
+          Vitals& vitals);
   // Until told to stop, by order, by signal, or by the launcher's end closing.
   void Run();
 
@@ -37,9 +34,9 @@ class Control {
   const Nanos heartbeat_;
   Clock& clock_;
   Orders& orders_;
+  MeshGuard& guard_;
   Outbox& outbox_;
   Vitals& vitals_;
-  const std::function<void()> interrupt_;
   TimePoint next_beat_;
   bool behind_ = false;  // the training thread is still at an older order
   bool full_ = false;    // the launcher does not take more at the moment

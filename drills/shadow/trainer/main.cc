@@ -63,10 +63,10 @@ Result<Descriptors> Prepare(const Options& options) {
 }
 
 // Waits for the training thread, which may be in a collective; false if it does not come back.
-bool End(Orders& orders, const std::future<void>& done) {
+bool End(Orders& orders, MeshGuard& guard, const std::future<void>& done) {
   orders.Give(Stop{});
   for (std::chrono::milliseconds waited{0}; waited < kEndWithin; waited += kInterruptAgain) {
-    orders.IfBehind(InterruptCollectives);
+    orders.IfBehind([&] { guard.Interrupt(); });
     if (done.wait_for(kInterruptAgain) == std::future_status::ready) return true;
   }
   return false;
@@ -78,16 +78,21 @@ Status Train(const Options& options) {
   TRIODRILL_ASSIGN_OR_RETURN(ProgressLog log, ProgressLog::Open(Cat("progress-", options.node, ".log"), vitals));
   SystemClock clock;
   Orders orders;
+  MeshGuard guard;
   Outbox outbox(fds.wakeup.get());
   outbox.Post(Hello{options.rank, getpid()});
-  std::packaged_task<void()> training([&] { Trainer(options, clock, orders, outbox, vitals, log).Run(); });
-  const std::future<void> done = training.get_future();
-  std::thread thread(std::move(training));
-  Control control({kControlFd, fds.wakeup.get(), fds.signals.get()}, options.heartbeat, clock, orders, outbox, vitals,
-                  InterruptCollectives);
+  std::promise<void> finished;
+  const std::future<void> done = finished.get_future();
+  // An exception that gets here ends the process, which is what it should come to.
+  std::thread thread([&] {
+    Trainer(options, clock, orders, guard, outbox, vitals, log).Run();
+    finished.set_value();
+  });
+  Control control({kControlFd, fds.wakeup.get(), fds.signals.get()}, options.heartbeat, clock, orders, guard, outbox,
+                  vitals);
   control.Run();
   // A disk that hangs must not keep a process that nobody wants. Nothing is lost: a checkpoint is whole or not there.
-  if (!End(orders, done)) _exit(0);
+  if (!End(orders, guard, done)) _exit(0);
   thread.join();
   return Ok();
 }

@@ -1,18 +1,15 @@
 #include "drills/shadow/trainer/mesh.h"
 
-#include <dirent.h>
 #include <gloo/allgather.h>
 #include <gloo/broadcast.h>
+#include <gloo/gather.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
-#include <sys/socket.h>
 
 #include <cstring>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/strings/numbers.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::trainer {
@@ -64,14 +61,14 @@ struct Mesh::Contexts {
   std::shared_ptr<gloo::Context> shard;
 };
 
-Mesh::Mesh(const MeshPlan& plan, Vitals& vitals)
-    : plan_(plan), vitals_(vitals), contexts_(std::make_unique<Contexts>()) {}
+Mesh::Mesh(const MeshPlan& plan, MeshGuard& guard, Vitals& vitals)
+    : plan_(plan), guard_(guard), vitals_(vitals), contexts_(std::make_unique<Contexts>()) {}
 
-Mesh::~Mesh() = default;
+Mesh::~Mesh() { guard_.Forget(); }
 
-Result<std::unique_ptr<Mesh>> Mesh::Connect(const MeshPlan& plan, Vitals& vitals,
+Result<std::unique_ptr<Mesh>> Mesh::Connect(const MeshPlan& plan, MeshGuard& guard, Vitals& vitals,
                                             const std::function<bool()>& given_up) {
-  std::unique_ptr<Mesh> mesh(new Mesh(plan, vitals));
+  std::unique_ptr<Mesh> mesh(new Mesh(plan, guard, vitals));
   try {
     GivingUpStore store(plan.store, given_up);
     gloo::transport::tcp::attr attributes;
@@ -92,6 +89,7 @@ Result<std::unique_ptr<Mesh>> Mesh::Connect(const MeshPlan& plan, Vitals& vitals
   } catch (const std::exception& error) {
     return absl::UnavailableError(Cat("connect rank ", plan.rank, " through ", plan.store, ": ", error.what()));
   }
+  guard.Connected();
   return mesh;
 }
 
@@ -115,6 +113,22 @@ void Mesh::Count(size_t sent, size_t received) {
   vitals_.received_bytes += received;
 }
 
+// Runs a collective whose buffers the guard knows meanwhile.
+template <typename Options>
+Status Mesh::Run(std::string_view name, Options& options, void (*collective)(Options&),
+                 std::vector<gloo::transport::UnboundBuffer*> buffers) {
+  Status status;
+  guard_.Enter(std::move(buffers));
+  try {
+    collective(options);
+  } catch (const std::exception& error) {
+    status = absl::UnavailableError(Cat(name, ": ", error.what()));
+  }
+  const bool whole = guard_.Leave();
+  if (status.ok() && !whole) return absl::UnavailableError(Cat(name, ": a connection was lost"));
+  return status;
+}
+
 Status Mesh::AllGather(Group group, const void* in, void* out, size_t bytes) {
   const std::shared_ptr<gloo::Context>& context = ContextOf(group);
   if (context == nullptr) {
@@ -122,48 +136,53 @@ Status Mesh::AllGather(Group group, const void* in, void* out, size_t bytes) {
     return Ok();
   }
   const auto size = static_cast<size_t>(context->size);
-  try {
-    gloo::AllgatherOptions options(context);
-    // The library asks for a pointer to what it only reads.
-    options.setInput(static_cast<char*>(const_cast<void*>(in)), bytes);
-    options.setOutput(static_cast<char*>(out), bytes * size);
-    gloo::allgather(options);
-  } catch (const std::exception& error) {
-    return absl::UnavailableError(Cat("all-gather: ", error.what()));
-  }
+  // The library asks for a pointer to what it only reads.
+  auto from = context->createUnboundBuffer(const_cast<void*>(in), bytes);
+  auto to = context->createUnboundBuffer(out, bytes * size);
+  const std::vector<gloo::transport::UnboundBuffer*> buffers = {from.get(), to.get()};
+  gloo::AllgatherOptions options(context);
+  options.setInput<char>(std::move(from));
+  options.setOutput<char>(std::move(to));
+  TRIODRILL_RETURN_IF_ERROR(Run("all-gather", options, &gloo::allgather, buffers));
   Count(bytes * (size - 1), bytes * (size - 1));
   return Ok();
+}
+
+Status Mesh::ShareRecords(const void* in, void* out, size_t bytes) {
+  const std::shared_ptr<gloo::Context>& context = ContextOf(Group::kWorld);
+  if (context == nullptr) {
+    std::memcpy(out, in, bytes);
+    return Ok();
+  }
+  const size_t all = bytes * static_cast<size_t>(context->size);
+  const bool root = context->rank == 0;
+  auto from = context->createUnboundBuffer(const_cast<void*>(in), bytes);
+  std::vector<gloo::transport::UnboundBuffer*> buffers = {from.get()};
+  gloo::GatherOptions options(context);
+  options.setInput<char>(std::move(from));
+  options.setRoot(0);
+  if (root) {
+    auto to = context->createUnboundBuffer(out, all);
+    buffers.push_back(to.get());
+    options.setOutput<char>(std::move(to));
+  }
+  TRIODRILL_RETURN_IF_ERROR(Run("gather", options, &gloo::gather, std::move(buffers)));
+  Count(root ? 0 : bytes, root ? all - bytes : 0);
+  return Broadcast(Group::kWorld, 0, out, all);
 }
 
 Status Mesh::Broadcast(Group group, int root, void* data, size_t bytes) {
   const std::shared_ptr<gloo::Context>& context = ContextOf(group);
   if (context == nullptr) return Ok();
-  try {
-    gloo::BroadcastOptions options(context);
-    options.setOutput(static_cast<char*>(data), bytes);
-    options.setRoot(root);
-    gloo::broadcast(options);
-  } catch (const std::exception& error) {
-    return absl::UnavailableError(Cat("broadcast: ", error.what()));
-  }
+  auto buffer = context->createUnboundBuffer(data, bytes);
+  const std::vector<gloo::transport::UnboundBuffer*> buffers = {buffer.get()};
+  gloo::BroadcastOptions options(context);
+  options.setOutput<char>(std::move(buffer));
+  options.setRoot(root);
+  TRIODRILL_RETURN_IF_ERROR(Run("broadcast", options, &gloo::broadcast, buffers));
   const bool is_root = context->rank == root;
   Count(is_root ? bytes : 0, is_root ? 0 : bytes);
   return Ok();
-}
-
-void InterruptCollectives() {
-  DIR* const directory = opendir("/proc/self/fd");
-  if (directory == nullptr) return;
-  const absl::Cleanup close = [directory] { closedir(directory); };
-  for (const dirent* entry = readdir(directory); entry != nullptr; entry = readdir(directory)) {
-    int fd = -1;
-    if (!absl::SimpleAtoi(entry->d_name, &fd)) continue;
-    int domain = 0;
-    socklen_t length = sizeof domain;
-    // Fails on what is no socket, or no longer there.
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0) continue;
-    if (domain == AF_INET || domain == AF_INET6) shutdown(fd, SHUT_RDWR);
-  }
 }
 
 }  // namespace triodrill::shadow::trainer

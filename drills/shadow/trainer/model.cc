@@ -134,7 +134,8 @@ double Backward(const Layout& layout, std::span<const float> weights, const Pass
       const float difference = outputs[at] - pass.targets[at];
       loss += static_cast<double>(difference) * static_cast<double>(difference);
       error[o] = difference * (2.0F / static_cast<float>(kPartial));
-      gradient[parts.second_bias + static_cast<size_t>(o)] += error[o];
+      // Each shard's bias takes its share of what the one bias of an undivided model would take.
+      gradient[parts.second_bias + static_cast<size_t>(o)] += error[o] / static_cast<float>(layout.tensor_parallel);
     }
     for (int unit = 0; unit < hidden; ++unit) {
       const size_t second = parts.second + static_cast<size_t>(unit * kOutputs);

@@ -17,6 +17,16 @@ void CopyInPlace(const State& from, State& to) {
 
 }  // namespace
 
+std::optional<int64_t> NewestCommonStep(std::span<const Holding> holdings) {
+  if (holdings.empty()) return std::nullopt;
+  const auto has = [](const Holding& one, int64_t step) { return one.current == step || one.previous == step; };
+  for (const int64_t step : {holdings[0].current, holdings[0].previous}) {
+    if (step == kNoState) continue;
+    if (std::all_of(holdings.begin(), holdings.end(), [&](const Holding& one) { return has(one, step); })) return step;
+  }
+  return std::nullopt;
+}
+
 RankMemory::RankMemory(const Layout& the_layout, uint64_t the_seed, int the_rank)
     : layout(the_layout), seed(the_seed), rank(the_rank) {
   const size_t size = layout.Parameters();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,16 @@
 namespace triodrill::shadow::trainer {
 
 inline constexpr int64_t kNoState = -1;
+
+// What a rank has in memory: a rank may have been stopped in the middle of a step that others have applied, so each
+// keeps the state before the last step too. kNoState: none.
+struct Holding {
+  int64_t current = kNoState;
+  int64_t previous = kNoState;
+};
+
+// The newest step that all of `holdings` have. Pure.
+std::optional<int64_t> NewestCommonStep(std::span<const Holding> holdings);
 
 class RankMemory {
  public:

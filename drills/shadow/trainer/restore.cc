@@ -39,7 +39,7 @@ Outcome OutcomeOf(const Status& status, int rank, int64_t step) {
 Result<std::vector<Holding>> AskHoldings(Mesh& mesh, const RankMemory& memory) {
   const Holding own{memory.state.step, memory.previous.step};
   std::vector<Holding> all(static_cast<size_t>(memory.layout.world));
-  TRIODRILL_RETURN_IF_ERROR(mesh.AllGather(Group::kWorld, &own, all.data(), sizeof own));
+  TRIODRILL_RETURN_IF_ERROR(mesh.ShareRecords(&own, all.data(), sizeof own));
   return all;
 }
 
@@ -121,7 +121,7 @@ Result<State> Find(const Join& join, Mesh& mesh, const RankMemory& memory) {
 Status Agree(Mesh& mesh, const RankMemory& memory, const Status& own, int64_t step) {
   const Outcome mine = OutcomeOf(own, memory.rank, step);
   std::vector<Outcome> all(static_cast<size_t>(memory.layout.world));
-  TRIODRILL_RETURN_IF_ERROR(mesh.AllGather(Group::kWorld, &mine, all.data(), sizeof mine));
+  TRIODRILL_RETURN_IF_ERROR(mesh.ShareRecords(&mine, all.data(), sizeof mine));
   for (const Outcome& one : all) {
     if (one.code != 0) {
       return absl::Status(static_cast<absl::StatusCode>(one.code), Cat("rank ", one.rank, ": ", one.words.text));
@@ -136,16 +136,6 @@ Status Agree(Mesh& mesh, const RankMemory& memory, const Status& own, int64_t st
 }
 
 }  // namespace
-
-std::optional<int64_t> NewestCommonStep(std::span<const Holding> holdings) {
-  if (holdings.empty()) return std::nullopt;
-  const auto has = [](const Holding& one, int64_t step) { return one.current == step || one.previous == step; };
-  for (const int64_t step : {holdings[0].current, holdings[0].previous}) {
-    if (step == kNoState) continue;
-    if (std::all_of(holdings.begin(), holdings.end(), [&](const Holding& one) { return has(one, step); })) return step;
-  }
-  return std::nullopt;
-}
 
 Status Restore(const Join& join, Mesh& mesh, RankMemory& memory) {
   const Result<State> found = Find(join, mesh, memory);

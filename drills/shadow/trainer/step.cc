@@ -65,8 +65,7 @@ Status Verify(StepParts& parts, Mesh& mesh, int64_t step, int64_t durable, Stopw
   own.durable = durable;
   records.resize(static_cast<size_t>(parts.memory.layout.world));
   parts.vitals.phase = Phase::kVerify;
-  TRIODRILL_RETURN_IF_ERROR(
-      watch.Wait([&] { return mesh.AllGather(Group::kWorld, &own, records.data(), sizeof own); }));
+  TRIODRILL_RETURN_IF_ERROR(watch.Wait([&] { return mesh.ShareRecords(&own, records.data(), sizeof own); }));
   for (size_t rank = 0; rank < records.size(); ++rank) {
     if (records[rank].step == step) continue;
     return absl::InternalError(

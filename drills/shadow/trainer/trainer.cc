@@ -11,10 +11,12 @@
 
 namespace triodrill::shadow::trainer {
 
-Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, Outbox& outbox, Vitals& vitals, ProgressLog& log)
+Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard& guard, Outbox& outbox, Vitals& vitals,
+                 ProgressLog& log)
     : options_(options),
       clock_(clock),
       orders_(orders),
+      guard_(guard),
       outbox_(outbox),
       vitals_(vitals),
       log_(log),
@@ -74,7 +76,7 @@ Status Trainer::JoinAndTrain(const Join& join) {
   memory_.rank = join.rank;
   workload_.SetRank(join.rank, join.world);
   const MeshPlan plan{options_.layout, join.rank, options_.address, join.store};
-  TRIODRILL_ASSIGN_OR_RETURN(mesh_, Mesh::Connect(plan, vitals_, [this] { return orders_.Superseded(); }));
+  TRIODRILL_ASSIGN_OR_RETURN(mesh_, Mesh::Connect(plan, guard_, vitals_, [this] { return orders_.Superseded(); }));
   TRIODRILL_RETURN_IF_ERROR(Restore(join, *mesh_, memory_));
   vitals_.step = memory_.state.step;
   workload_.Progress(memory_.state.step);

@@ -17,7 +17,8 @@ namespace triodrill::shadow::trainer {
 
 class Trainer {
  public:
-  Trainer(const Options& options, Clock& clock, Orders& orders, Outbox& outbox, Vitals& vitals, ProgressLog& log);
+  Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard& guard, Outbox& outbox, Vitals& vitals,
+          ProgressLog& log);
   // Until an order to stop.
   void Run();
 
@@ -42,6 +43,7 @@ class Trainer {
   const Options& options_;
   Clock& clock_;
   Orders& orders_;
+  MeshGuard& guard_;
   Outbox& outbox_;
   Vitals& vitals_;
   ProgressLog& log_;

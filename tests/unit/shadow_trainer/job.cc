@@ -161,7 +161,10 @@ void Job::OrderHalt(const std::vector<int>& numbers) {
   for (const int number : numbers) Tell(number, Halt{epoch_});
 }
 
-void Job::Signal(int number, int signal_number) { ASSERT_EQ(kill(rank(number).pid, signal_number), 0); }
+void Job::Signal(int number, int signal_number) {
+  ASSERT_GT(rank(number).pid, 0) << "of nobody, it would go to everybody";
+  ASSERT_EQ(kill(rank(number).pid, signal_number), 0);
+}
 
 int Job::Reap(int number) {
   int status = -1;
