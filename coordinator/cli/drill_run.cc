@@ -13,9 +13,12 @@
 #include "absl/strings/str_join.h"
 #include "coordinator/cli/version.h"
 #include "coordinator/conduct/shell.h"
+#include "coordinator/engines/child_process.h"
+#include "coordinator/engines/local_spec.h"
 #include "coordinator/os/clock.h"
 #include "coordinator/plan/plan.h"
 #include "coordinator/watch/log_follower.h"
+#include "coordinator/watch/state_reference.h"
 #include "reports/evidence/files.h"
 
 namespace triodrill::cli {
@@ -29,7 +32,7 @@ std::string LoginName() {
   return entry == nullptr ? absl::StrCat("uid ", geteuid()) : entry->pw_name;
 }
 
-v1::Fact RunStarted(const std::string& run_id, const std::string& digest) {
+v1::Fact RunStarted(const std::string& run_id, const std::string& digest, TimePoint epoch) {
   v1::Fact fact;
   fact.mutable_at();
   v1::RunStarted* started = fact.mutable_run_started();
@@ -39,6 +42,7 @@ v1::Fact RunStarted(const std::string& run_id, const std::string& digest) {
   started->set_wall_ns(coordinator::WallNanos());
   started->set_wall_text(coordinator::WallText(started->wall_ns()));
   started->set_operator_name(LoginName());
+  started->set_monotonic_ns(ToNanos(epoch));
   utsname machine{};
   if (uname(&machine) == 0) {
     started->set_host(machine.nodename);
@@ -130,7 +134,7 @@ class Runner {
     TRIODRILL_ASSIGN_OR_RETURN(digest_, bundle_->WritePlan(*plan_));
     TRIODRILL_ASSIGN_OR_RETURN(timeline_, TimelineWriter::Create(bundle_->timeline_path()));
     settings_.epoch = clock_.Now();
-    TRIODRILL_RETURN_IF_ERROR(timeline_->Append(RunStarted(session_.options().run_id, digest_)));
+    TRIODRILL_RETURN_IF_ERROR(timeline_->Append(RunStarted(session_.options().run_id, digest_, settings_.epoch)));
     TRIODRILL_RETURN_IF_ERROR(timeline_->Sync());
 
     const std::string run_dir = engines::RunDir(session_.options().state_dir);
@@ -157,6 +161,21 @@ class Runner {
     return Ok();
   }
 
+  // Its output is kept in the bundle.
+  Result<std::vector<v1::StateReference>> RunReference(int64_t steps) {
+    const v1::Workload& workload = plan_->pipeline().spec().workload();
+    if (!workload.has_reference()) return std::vector<v1::StateReference>();
+    const v1::Reference& reference = workload.reference();
+    voice_.Say(absl::StrCat("a run without a fault, of ", steps, " steps, to compare states with"));
+    TRIODRILL_ASSIGN_OR_RETURN(const std::vector<std::string> argv,
+                               engines::ReferenceArgv(plan_->partition(), reference, session_.options().programs,
+                                                      session_.options().state_dir, steps));
+    const std::string file = bundle_->Path("raw/reference.out");
+    TRIODRILL_RETURN_IF_ERROR(engines::RunIntoFile(argv, file, clock_, ToNanos(reference.at_most())));
+    TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(file));
+    return watch::ParseReference(reference, text);
+  }
+
   void Conduct() {
     conduct::Surroundings around{
         .fleet = session_.fleet(),
@@ -168,6 +187,7 @@ class Runner {
         .sync = [this] { return timeline_->Sync(); },
         .watch_finely = [this](bool on) { follower_->SetFine(on); },
         .restart_workload = [this] { return session_.engine().RestartWorkload(); },
+        .reference = [this](int64_t steps) { return RunReference(steps); },
         .exclusive = []() -> std::optional<bool> { return true; },  // the session holds the lock as long as it lives
         .watchers_healthy = [this]() -> std::optional<bool> { return follower_->Health().problems.empty(); },
         .plan_digest_on_disk = [this]() -> std::optional<std::string> {

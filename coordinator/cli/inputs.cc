@@ -26,6 +26,21 @@ std::optional<Loaded<T>> ReadAndLoad(const std::string& path, Loader<T> load, Ex
   return std::nullopt;
 }
 
+constexpr char kDefaultPipeline[] = "reference";
+constexpr char kDefaultPartition[] = "embedded";
+
+// A path as it is; a plain name means the profile that is shipped under it.
+std::string ProfilePath(const std::string& data, const std::string& folder, const std::string& given) {
+  const bool name = given.find('/') == std::string::npos && !given.ends_with(".yaml");
+  return name ? absl::StrCat(data, "/", folder, "/", given, ".yaml") : given;
+}
+
+// A pipeline that is shipped with a partition of its own name runs there; every other on three plain nodes.
+std::string DefaultPartition(const std::string& data, const std::string& pipeline) {
+  const std::string own = ProfilePath(data, "partitions", std::filesystem::path(pipeline).stem().string());
+  return std::filesystem::exists(own) ? own : ProfilePath(data, "partitions", kDefaultPartition);
+}
+
 }  // namespace
 
 void PrintError(const std::string& what) { std::fprintf(stderr, "triodrill: error: %s\n", what.c_str()); }
@@ -63,8 +78,10 @@ std::optional<Profiles> LoadProfiles(const Where& where, ExitCode& exit_code) {
   }
   profiles.programs = *std::move(programs);
   const std::string& data = profiles.programs.data_dir;
-  const std::string partition = where.partition.empty() ? data + "/partitions/embedded.yaml" : where.partition;
-  const std::string pipeline = where.pipeline.empty() ? data + "/pipelines/torchrun.yaml" : where.pipeline;
+  const std::string pipeline =
+      ProfilePath(data, "pipelines", where.pipeline.empty() ? std::string(kDefaultPipeline) : where.pipeline);
+  const std::string partition =
+      where.partition.empty() ? DefaultPartition(data, pipeline) : ProfilePath(data, "partitions", where.partition);
   std::optional<Loaded<v1::Partition>> loaded_partition =
       ReadAndLoad<v1::Partition>(partition, &LoadPartition, exit_code);
   std::optional<Loaded<v1::Pipeline>> loaded_pipeline = ReadAndLoad<v1::Pipeline>(pipeline, &LoadPipeline, exit_code);

@@ -28,8 +28,10 @@ struct Parsed {
 };
 
 void AddWhere(CLI::App& verb, Where& where) {
-  verb.add_option("--partition", where.partition, "Partition profile (default: the embedded shadow partition)");
-  verb.add_option("--pipeline", where.pipeline, "Pipeline profile (default: torchrun)");
+  verb.add_option("--partition", where.partition,
+                  "Partition profile: a file, or a name that is shipped (default: the one of the pipeline)");
+  verb.add_option("--pipeline", where.pipeline,
+                  "Pipeline profile: a file, or a name that is shipped: reference (default), torchrun");
   verb.add_option("--state-dir", where.state_dir, "Where sockets, journals and logs are kept")
       ->envname("TRIODRILL_STATE_DIR");
 }
@@ -100,10 +102,12 @@ void AddOnline(CLI::App& app, Parsed& parsed, const std::function<Interrupts&()>
   run->add_flag("-q,--quiet", parsed.run.quiet, "No progress, problems only");
   run->callback([&, interrupts] { parsed.verb = [&, interrupts] { return Run(parsed.run, interrupts()); }; });
 
-  CLI::App* demo = app.add_subcommand("demo", "Four drills of a real PyTorch job on the embedded shadow partition");
+  CLI::App* demo =
+      app.add_subcommand("demo", "Drills of the reference pipeline, or of torchrun, on the embedded shadow partition");
   demo->add_option("--out", parsed.demo.out, "Directory of the bundles (default: triodrill-out/demo-RUN)");
   demo->add_option("--state-dir", parsed.demo.state_dir, "Where sockets, journals and logs are kept")
       ->envname("TRIODRILL_STATE_DIR");
+  demo->add_flag("--torchrun", parsed.demo.torchrun, "Drill PyTorch's torchrun instead of the reference pipeline");
   demo->add_flag("-q,--quiet", parsed.demo.quiet, "No progress, results only");
   demo->callback([&, interrupts] { parsed.verb = [&, interrupts] { return Demo(parsed.demo, interrupts()); }; });
 

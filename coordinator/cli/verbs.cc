@@ -19,6 +19,7 @@ std::vector<VerbWords> MakeVerbs() {
   const OptionWords sham = Value("--sham", "sham trials, instead of those that the drill asks for");
   const OptionWords seed = Value("--seed", "seed, instead of the one of the drill");
   const OptionWords quiet = Flag("--quiet", "no progress, problems only");
+  const OptionWords torchrun = Flag("--torchrun", "drill torchrun, not the reference pipeline");
   OptionWords format = Value("--format", "how the report is written");
   format.choices = {"text", "md", "json"};
   OptionWords schema = Value("--json-schema", "JSON Schema of a kind of file, for editors");
@@ -42,7 +43,7 @@ std::vector<VerbWords> MakeVerbs() {
        Word::kNothing,
        {"up", "down", "status"},
        {partition, pipeline, state, json}},
-      {"demo", "four drills on the embedded shadow partition", Word::kNothing, {}, {out, state, quiet}},
+      {"demo", "drills on the embedded shadow partition", Word::kNothing, {}, {out, state, torchrun, quiet}},
       {"completion", "a completion script", Word::kNothing, {"bash", "zsh", "fish"}, {}},
       {"version", "the version", Word::kNothing, {}, {}},
   };

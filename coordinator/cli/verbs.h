@@ -40,6 +40,7 @@ struct RunOptions {
 struct DemoOptions {
   std::string out;
   std::string state_dir;
+  bool torchrun = false;  // drills of PyTorch's torchrun instead of the reference pipeline
   bool quiet = false;
 };
 struct StateOptions {  // abort, recover, status, shadow down, shadow status

@@ -33,6 +33,9 @@ Json ToTree(const Diagnostic& problem) {
 }
 
 std::string Where(const v1::Shot& shot) {
+  if (shot.rank() >= 0 && shot.role() == v1::LINK) {
+    return absl::StrCat(shot.interface(), " of the node that rank ", shot.rank(), " is on");
+  }
   if (shot.rank() >= 0) return absl::StrCat("rank ", shot.rank());
   return shot.role() == v1::LINK ? absl::StrCat(shot.node(), " ", shot.interface())
                                  : Slot{shot.node(), shot.local_rank()}.Name();

@@ -96,12 +96,49 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
   return result.exit_code;
 }
 
+namespace {
+
+struct DemoPart {
+  const char* pipeline;
+  const char* name;  // for people
+  std::vector<const char*> drills;
+};
+
+DemoPart PartOf(const DemoOptions& options) {
+  if (options.torchrun) {
+    return {"torchrun",
+            "torchrun",
+            {"software/kill-one-rank.yaml", "software/pause-one-rank.yaml", "network/link-down.yaml",
+             "hardware/straggler.yaml"}};
+  }
+  return {"reference",
+          "the reference pipeline",
+          {"software/kill-in-place.yaml", "software/pause-one-rank.yaml", "network/link-lost.yaml",
+           "hardware/straggler.yaml"}};
+}
+
+// Runs one drill of the demo and prints its report.
+DrillResult RunOne(Session& session, const Loaded<v1::Drill>& drill, const Profiles& profiles, Bundle bundle,
+                   Clock& clock, Voice& voice) {
+  voice.Say(absl::StrCat("drill ", drill.message.metadata().name(), ": ", drill.message.metadata().question()));
+  DrillResult result = RunDrill(session, RequestOf(drill, profiles, std::move(bundle)), clock, voice);
+  std::fputs(absl::StrCat("\n", TextOf(result), "\n").c_str(), stdout);
+  std::fflush(stdout);
+  return result;
+}
+
+bool EndsTheDemo(const DrillResult& result) {
+  return result.exit_code == ExitCode::kAborted || result.exit_code == ExitCode::kUndoNotConfirmed;
+}
+
+}  // namespace
+
 ExitCode Demo(const DemoOptions& options, Interrupts& interrupts) {
-  static constexpr const char* kDrills[] = {"software/kill-one-rank.yaml", "software/pause-one-rank.yaml",
-                                            "network/link-down.yaml", "hardware/straggler.yaml"};
+  const DemoPart part = PartOf(options);
   ExitCode code = ExitCode::kInternal;
   Where where;
   where.state_dir = options.state_dir;
+  where.pipeline = part.pipeline;
   const std::optional<Profiles> profiles = LoadProfiles(where, code);
   if (!profiles) return code;
   coordinator::SystemClock clock;
@@ -116,30 +153,25 @@ ExitCode Demo(const DemoOptions& options, Interrupts& interrupts) {
 
   std::vector<std::string> lines;
   bool all_judged = true;
-  for (const char* file : kDrills) {
+  for (const char* file : part.drills) {
     std::optional<Loaded<v1::Drill>> drill = ReadDrill(profiles->programs.data_dir + "/library/" + file, code);
     if (!drill) return code;
     Override(drill->message, 1, 1, -1);
     const std::string& name = drill->message.metadata().name();
     std::optional<Bundle> bundle = MakeBundle(absl::StrCat(out, "/", name));
     if (!bundle) return ExitCode::kRefused;
-    voice.Say(absl::StrCat("drill ", name, ": ", drill->message.metadata().question()));
-    const DrillResult result = RunDrill(**session, RequestOf(*drill, *profiles, *std::move(bundle)), clock, voice);
-    std::fputs(absl::StrCat("\n", TextOf(result), "\n").c_str(), stdout);
-    std::fflush(stdout);
-    const bool judged = result.derived && result.derived->verdict.outcome == RunOutcome::kFinished;
-    all_judged = all_judged && judged;
+    const DrillResult result = RunOne(**session, *drill, *profiles, *std::move(bundle), clock, voice);
+    all_judged = all_judged && result.derived && result.derived->verdict.outcome == RunOutcome::kFinished;
     lines.push_back(absl::StrFormat(
         "  %-18s %s", name, result.derived ? result.derived->verdict.headline : "no verdict: " + result.problem));
-    if (result.exit_code == ExitCode::kAborted || result.exit_code == ExitCode::kUndoNotConfirmed) {
-      code = result.exit_code;
-      break;
-    }
+    if (!EndsTheDemo(result)) continue;
+    code = result.exit_code;
+    break;
   }
   const bool aborted = interrupts.came();
   const Status closed = (*session)->Close();
-  std::printf(
-      "The verdicts of this demo (a FAIL is what the drill found out about torchrun, not a fault of the demo):\n");
+  std::printf("The verdicts of this demo (a FAIL is what the drill found out about %s, not a fault of the demo):\n",
+              part.name);
   for (const std::string& line : lines) std::printf("%s\n", line.c_str());
   std::printf("Evidence: %s/<drill>/; `triodrill judge DIR` derives each verdict again.\n", out.c_str());
   if (!closed.ok()) {

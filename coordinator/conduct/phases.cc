@@ -96,7 +96,7 @@ void Stepper::Settle() {
   if (!s_.trial_open) OpenTrial();
   const Nanos quiet = ToNanos(s_.plan->pipeline().spec().at_rest().quiet());
   const bool at_rest = !s_.last_report || now_ - *s_.last_report >= quiet;
-  s_.baseline = s_.progress.Steady(s_.steadiness, plan::ServingSlots(s_.plan->partition().spec()));
+  s_.baseline = s_.progress.Steady(s_.steadiness, plan::ServingSlots(s_.plan->partition().spec()).size());
   if (s_.baseline && at_rest) {
     s_.phase = Phase::kGate;
     s_.since = now_;

@@ -37,7 +37,7 @@ std::optional<TimePoint> ProgressTrack::last() const {
   return points_.back().at;
 }
 
-std::optional<Baseline> ProgressTrack::Steady(const Steadiness& wanted, const std::vector<std::string>& slots) const {
+std::optional<Baseline> ProgressTrack::Steady(const Steadiness& wanted, size_t serving) const {
   if (points_.size() < 3) return std::nullopt;
   // The newest stretch that is long enough both ways.
   const Point& end = points_.back();
@@ -58,10 +58,7 @@ std::optional<Baseline> ProgressTrack::Steady(const Steadiness& wanted, const st
   for (const auto& [slot, point] : slots_) {
     if (point.at >= start.at) baseline.serving.push_back(slot);
   }
-  for (const std::string& slot : slots) {
-    if (std::find(baseline.serving.begin(), baseline.serving.end(), slot) == baseline.serving.end())
-      return std::nullopt;
-  }
+  if (baseline.serving.size() < serving) return std::nullopt;
   baseline.steps_per_s = Rate(end.step - start.step, end.at - start.at);
   baseline.high_water = high_water_;
   baseline.steps = static_cast<int>(end.step - start.step);

@@ -40,8 +40,9 @@ class ProgressTrack {
   int64_t high_water() const { return high_water_; }
   std::optional<TimePoint> last() const;
 
-  // The baseline, once the window is long enough, its halves agree, and every slot of `slots` is in it.
-  std::optional<Baseline> Steady(const Steadiness& wanted, const std::vector<std::string>& slots) const;
+  // The baseline, once the window is long enough, its halves agree, and as many slots as `serving` are in it: which
+  // ones is the pipeline's to say, where it has spares.
+  std::optional<Baseline> Steady(const Steadiness& wanted, size_t serving) const;
 
   // Whether the newest window (10 steps or 5 s, the longer) lies wholly after `since`, past `above`, and is fast
   // enough.

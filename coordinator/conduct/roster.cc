@@ -64,18 +64,34 @@ void Roster::Take(const fleet::AgentEvent& event) {
   }
 }
 
+std::string Roster::NodeOfRank(int rank) const {
+  std::string found;
+  for (const auto& [name, node] : nodes_) {
+    for (const auto& [local_rank, one] : node.ranks) {
+      if (one.rank() != rank) continue;
+      if (!found.empty()) return "";
+      found = name;
+    }
+  }
+  return found;
+}
+
 gate::Resolved Roster::Resolve(const v1::Shot& shot, const std::string& name) const {
   gate::Resolved resolved;
   resolved.shot = name;
   if (shot.role() == v1::LINK) {
-    resolved.node = shot.node();
-    const NodeRecord* node = Find(shot.node());
+    resolved.node = shot.rank() >= 0 ? NodeOfRank(shot.rank()) : shot.node();
+    if (resolved.node.empty()) {
+      resolved.problem = absl::StrCat("no process is rank ", shot.rank(), " now");
+      return resolved;
+    }
+    const NodeRecord* node = Find(resolved.node);
     const v1::LinkFound* link = nullptr;
     if (node != nullptr && node->links.contains(shot.interface())) link = &node->links.at(shot.interface());
     if (link == nullptr) {
-      resolved.problem = absl::StrCat(shot.node(), " has no interface '", shot.interface(), "'");
+      resolved.problem = absl::StrCat(resolved.node, " has no interface '", shot.interface(), "'");
     } else if (!link->running()) {
-      resolved.problem = absl::StrCat(shot.interface(), " of ", shot.node(), " is already down");
+      resolved.problem = absl::StrCat(shot.interface(), " of ", resolved.node, " is already down");
     } else {
       *resolved.identity.mutable_link() = link->link();
     }

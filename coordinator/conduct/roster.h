@@ -33,6 +33,9 @@ class Roster {
   // Before asking again: an old answer must not pass for a new one.
   void ForgetOpen();
 
+  // The node on which that rank runs now; "" if none does, or several say so.
+  std::string NodeOfRank(int rank) const;
+
   // Where a shot would go now.
   gate::Resolved Resolve(const v1::Shot& shot, const std::string& name) const;
 

@@ -79,6 +79,7 @@ void Shell::Feed(decltype(Event::what) what) {
 void Shell::Perform(Command command) {
   std::visit(Overloaded{
                  [&](WriteFact& write) {
+                   if (write.fact.run_ended().outcome() == "finished") WriteReference();
                    Write(std::move(write.fact));
                    if (Status status = around_.sync(); !status.ok()) timeline_broken_ = true;
                  },
@@ -250,10 +251,28 @@ void Shell::Take(const std::vector<watch::Line>& lines) {
       StepDone done{match.progress().slot(), match.progress().step()};
       Reported report{match.signal().means(), match.signal().named()};
       const bool signal = match.has_signal();
+      if (match.signal().means() == v1::STATE) states_seen_.emplace(match.signal().step(), match.signal().shard());
       Write(std::move(match));
       if (progress) Feed(std::move(done));
       if (signal) Feed(std::move(report));
     }
+  }
+}
+
+// What the states that were seen ought to be. Everything is undone by now: the time that it takes disturbs nothing.
+void Shell::WriteReference() {
+  if (states_seen_.empty()) return;
+  const Result<std::vector<v1::StateReference>> reference = around_.reference(states_seen_.rbegin()->first);
+  v1::Fact fact = NewFact(Instant::Exactly(around_.clock.Now()));
+  if (!reference.ok()) {
+    fact.mutable_remark()->set_text(absl::StrCat("no states to compare with: ", reference.status().message()));
+    around_.say(fact.remark().text());
+    return Write(std::move(fact));
+  }
+  for (const v1::StateReference& state : *reference) {
+    if (!states_seen_.contains({state.step(), state.shard()})) continue;
+    *fact.mutable_state_reference() = state;
+    Write(fact);
   }
 }
 

@@ -28,6 +28,8 @@ struct Surroundings {
   std::function<Status()> sync;                   // the timeline to disk
   std::function<void(bool)> watch_finely;
   std::function<Status()> restart_workload;
+  // The states of a run without a fault, up to so many steps; empty where the pipeline's profile knows of none.
+  std::function<Result<std::vector<v1::StateReference>>(int64_t steps)> reference;
   std::function<std::optional<bool>()> exclusive;  // do we hold the partition?
   std::function<std::optional<bool>()> watchers_healthy;
   std::function<std::optional<std::string>()> plan_digest_on_disk;
@@ -70,6 +72,7 @@ class Shell {
   void SendPrepare(const gate::PermittedShot& shot);
   void Write(v1::Fact fact);
   void WriteClock(const fleet::AgentEvent& event);
+  void WriteReference();
   Instant Map(const fleet::AgentEvent& event, const v1::NodeInstant& at) const;
   v1::Fact NewFact(const Instant& at) const;
 
@@ -80,6 +83,7 @@ class Shell {
   std::optional<GateQuestion> question_;
   std::optional<RunEnd> end_;
   TimePoint started_;
+  std::set<std::pair<int64_t, std::string>> states_seen_;  // step and shard of every state that was reported
   bool timeline_broken_ = false;
 };
 

@@ -97,4 +97,15 @@ Result<Finished> RunToEnd(const std::vector<std::string>& argv, Clock& clock, Na
   return finished;
 }
 
+Status RunIntoFile(const std::vector<std::string>& argv, const std::string& file, Clock& clock, Nanos at_most) {
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return ErrnoStatus("open", file);
+  const Result<pid_t> child = Spawn(argv, fd, file);
+  close(fd);
+  if (!child.ok()) return child.status();
+  TRIODRILL_ASSIGN_OR_RETURN(const int exit_code, AwaitExit(*child, clock, clock.Now() + at_most));
+  if (exit_code == 0) return Ok();
+  return absl::UnavailableError(Cat(argv[0], " ended with ", exit_code, "; its words are in ", file));
+}
+
 }  // namespace triodrill::engines

@@ -27,4 +27,7 @@ struct Finished {
 };
 Result<Finished> RunToEnd(const std::vector<std::string>& argv, Clock& clock, Nanos at_most);
 
+// Both streams go to `file`, made anew. An error if it does not end with 0 in time; it names the file then.
+Status RunIntoFile(const std::vector<std::string>& argv, const std::string& file, Clock& clock, Nanos at_most);
+
 }  // namespace triodrill::engines

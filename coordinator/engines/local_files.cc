@@ -64,6 +64,7 @@ Status WriteLocalFiles(const v1::ShadowSpec& spec, const std::string& state_dir)
     TRIODRILL_RETURN_IF_ERROR(MakeDirectory(directory));
     TRIODRILL_RETURN_IF_ERROR(WritePrivateFile(directory + "/policy.yaml", AgentPolicyYaml(node.name())));
   }
+  TRIODRILL_RETURN_IF_ERROR(WritePrivateFile(PartitionFile(state_dir), spec.partition() + "\n"));
   std::string text;
   const auto printed = google::protobuf::util::MessageToJsonString(spec, &text);
   if (!printed.ok())

@@ -4,6 +4,7 @@
 
 #include "coordinator/engines/local_engine.h"
 #include "coordinator/engines/state_dir.h"
+#include "google/protobuf/util/json_util.h"
 #include "triodrill/text.h"
 #include "triodrill/v1/faults.pb.h"
 #include "triodrill/v1/options.pb.h"
@@ -47,6 +48,20 @@ Result<v1::Program> WorkloadProgram(const v1::Workload& workload, const std::map
   program.set_out(Cat(RunDir(state_dir), "/", node, ".out"));
   program.set_err(Cat(RunDir(state_dir), "/", node, ".err"));
   return program;
+}
+
+// What is the same on every node.
+std::map<std::string, std::string> CommonValues(const v1::PartitionSpec& partition, const Programs& programs,
+                                                const std::string& state_dir) {
+  return {
+      {"nodes", std::to_string(partition.nodes_size())},
+      {"first_node", partition.nodes(0).name()},
+      {"first_address", AddressOf(partition, 0)},
+      {"run_dir", RunDir(state_dir)},
+      {"data_dir", programs.data_dir},
+      {"bin_dir", programs.bin_dir},
+      {"partition_file", PartitionFile(state_dir)},
+  };
 }
 
 }  // namespace
@@ -110,18 +125,12 @@ Result<v1::ShadowSpec> LocalEngine::Spec(const v1::Partition& partition, const v
   spec.set_name(partition.metadata().name());
   spec.set_state_dir(state_dir);
   spec.set_prefix_length(kPrefixLength);
+  const auto printed = google::protobuf::util::MessageToJsonString(partition, spec.mutable_partition());
+  if (!printed.ok()) return absl::InternalError(Cat("write the partition: ", std::string(printed.message())));
   for (int i = 0; i < wanted.nodes_size(); ++i) {
     const std::string& name = wanted.nodes(i).name();
-    const std::map<std::string, std::string> values = {
-        {"node", name},
-        {"node_index", std::to_string(i)},
-        {"nodes", std::to_string(wanted.nodes_size())},
-        {"address", AddressOf(wanted, i)},
-        {"first_node", wanted.nodes(0).name()},
-        {"first_address", AddressOf(wanted, 0)},
-        {"run_dir", RunDir(state_dir)},
-        {"data_dir", programs.data_dir},
-    };
+    std::map<std::string, std::string> values = CommonValues(wanted, programs, state_dir);
+    values.insert({{"node", name}, {"node_index", std::to_string(i)}, {"address", AddressOf(wanted, i)}});
     v1::ShadowNode& node = *spec.add_nodes();
     node.set_name(name);
     node.set_address(AddressOf(wanted, i));
@@ -130,6 +139,18 @@ Result<v1::ShadowSpec> LocalEngine::Spec(const v1::Partition& partition, const v
                                WorkloadProgram(pipeline.spec().workload(), values, state_dir, name));
   }
   return spec;
+}
+
+Result<std::vector<std::string>> ReferenceArgv(const v1::Partition& partition, const v1::Reference& reference,
+                                               const Programs& programs, const std::string& state_dir, int64_t steps) {
+  std::map<std::string, std::string> values = CommonValues(partition.spec(), programs, state_dir);
+  values["steps"] = std::to_string(steps);
+  std::vector<std::string> argv;
+  for (const std::string& argument : reference.command()) {
+    TRIODRILL_ASSIGN_OR_RETURN(std::string expanded, Expand(argument, values));
+    argv.push_back(std::move(expanded));
+  }
+  return argv;
 }
 
 }  // namespace triodrill::engines

@@ -4,8 +4,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "coordinator/engines/programs.h"
 #include "triodrill/status.h"
+#include "triodrill/v1/drill.pb.h"
 
 namespace triodrill::engines {
 
@@ -15,5 +18,9 @@ Result<std::string> Expand(std::string_view text, const std::map<std::string, st
 // The policy of a node of the embedded partition: it is a shadow, every fault of the schema is allowed, the programs of
 // triodrill and the loopback interface are not.
 std::string AgentPolicyYaml(std::string_view node);
+
+// The command of a run without a fault, of so many steps. InvalidArgument names the placeholder that is wrong.
+Result<std::vector<std::string>> ReferenceArgv(const v1::Partition& partition, const v1::Reference& reference,
+                                               const Programs& programs, const std::string& state_dir, int64_t steps);
 
 }  // namespace triodrill::engines

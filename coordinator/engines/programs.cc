@@ -25,6 +25,7 @@ Result<Programs> FindProgramsIn(const std::string& bin_dir) {
     return Programs{.shadow = (bin / "triodrill-shadow").string(),
                     .agent = (bin / "triodrilld").string(),
                     .undo = (bin / "triodrill-undo").string(),
+                    .bin_dir = bin.string(),
                     .data_dir = data.string()};
   }
   return absl::NotFoundError(Cat("find the data of triodrill: neither ", choices[0].lexically_normal().string(),

@@ -12,6 +12,7 @@ struct Programs {        // absolute paths
   std::string shadow;    // triodrill-shadow
   std::string agent;     // triodrilld
   std::string undo;      // triodrill-undo
+  std::string bin_dir;   // holds them, and the programs of a workload of ours
   std::string data_dir;  // holds library/ pipelines/ partitions/ shadow/
 };
 

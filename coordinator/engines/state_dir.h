@@ -5,6 +5,7 @@
 //   up.lock            held while the sandbox is being brought up
 //   shadow.sock .lock .pid .log .json   the sandbox's control socket, lock, process, errors, specification
 //   hosts              /etc/hosts of every node
+//   partition.json     ${partition_file}: the partition, for a workload that wants to know
 //   nodes/NODE/        journal/ policy.yaml agent.log
 //   run/               ${run_dir}: NODE.out NODE.err progress-NODE.log checkpoint/ tmp/; made anew by every Up
 #pragma once
@@ -33,6 +34,7 @@ Status PrepareStateDir(const std::string& state_dir);
 
 inline std::string CoordinatorSocket(const std::string& state_dir) { return state_dir + "/coordinator.sock"; }
 inline std::string ShadowSocket(const std::string& state_dir) { return state_dir + "/shadow.sock"; }
+inline std::string PartitionFile(const std::string& state_dir) { return state_dir + "/partition.json"; }
 inline std::string RunDir(const std::string& state_dir) { return state_dir + "/run"; }
 inline std::string NodeDir(const std::string& state_dir, std::string_view node) {
   return state_dir + "/nodes/" + std::string(node);

@@ -47,7 +47,8 @@ void CheckOrder(const v1::DrillSpec& spec, const Complaints& complaints) {
 // Objectives that only a trial with a fault can meet or miss.
 bool HasFaultObjective(const v1::Expect& expect) {
   return expect.has_detection_latency() || expect.has_isolation() || expect.has_recovery_time() ||
-         expect.has_steps_lost() || expect.coverage_size() > 0 || expect.has_interruption();
+         expect.has_steps_lost() || expect.coverage_size() > 0 || expect.has_interruption() || expect.has_restarts() ||
+         expect.has_reports() || !expect.state_check().empty();
 }
 
 void CheckExpect(const v1::DrillSpec& spec, const Complaints& complaints) {
@@ -70,6 +71,10 @@ void CheckExpect(const v1::DrillSpec& spec, const Complaints& complaints) {
     }
   }
   CheckStepNames(expect.coverage(), "spec.expect.coverage", complaints);
+  if (!expect.state_check().empty() && expect.state_check() != "equal") {
+    complaints.Add("spec.expect.state_check", Cat("there is no state check `", expect.state_check(), "`"),
+                   "write state_check: equal");
+  }
 }
 
 void CheckTrials(const v1::DrillSpec& spec, const Complaints& complaints) {

@@ -16,8 +16,14 @@ namespace {
 using Names = std::vector<std::string>;
 
 const Names& WorkloadPlaceholders() {
+  static const auto* const names = new Names{"node",          "node_index", "nodes",    "address", "first_node",
+                                             "first_address", "run_dir",    "data_dir", "bin_dir", "partition_file"};
+  return *names;
+}
+// Those of no one node.
+const Names& ReferencePlaceholders() {
   static const auto* const names =
-      new Names{"node", "node_index", "nodes", "address", "first_node", "first_address", "run_dir", "data_dir"};
+      new Names{"nodes", "first_node", "first_address", "run_dir", "data_dir", "bin_dir", "partition_file", "steps"};
   return *names;
 }
 const Names& PathPlaceholders() {
@@ -44,6 +50,22 @@ bool IsVariableName(std::string_view text) {
   });
 }
 
+bool HasGroup(const RE2& expression, const std::string& name) {
+  return expression.NamedCapturingGroups().contains(name);
+}
+
+void CheckReference(const v1::Reference& reference, const Complaints& complaints) {
+  const std::string path = "spec.workload.reference";
+  for (int i = 0; i < reference.command_size(); ++i) {
+    CheckPlaceholders(reference.command(i), ReferencePlaceholders(), Cat(path, ".command[", i, "]"), complaints);
+  }
+  const RE2 match(reference.match(), RE2::Quiet);
+  for (const char* const group : {"step", "hash"}) {
+    if (HasGroup(match, group)) continue;
+    complaints.Add(path + ".match", Cat("the expression has no group `", group, "`"), Cat("write (?P<", group, ">…)"));
+  }
+}
+
 void CheckWorkload(const v1::Workload& workload, const Complaints& complaints) {
   for (int i = 0; i < workload.command_size(); ++i) {
     CheckPlaceholders(workload.command(i), WorkloadPlaceholders(), Cat("spec.workload.command[", i, "]"), complaints);
@@ -61,6 +83,7 @@ void CheckWorkload(const v1::Workload& workload, const Complaints& complaints) {
     if (!names.insert(name).second) complaints.Add(path, Cat("`", name, "` is set twice"), "keep one");
     CheckPlaceholders(entry, WorkloadPlaceholders(), path, complaints);
   }
+  if (workload.has_reference()) CheckReference(workload.reference(), complaints);
   const v1::RankProcess& process = workload.rank_process();
   const std::string path = "spec.workload.rank_process";
   for (const auto& [field, name] :
@@ -99,7 +122,12 @@ class SignalCheck {
     if (RE2::PartialMatch("", regex_)) {
       complaints_.Add(path_ + ".log.match", "it matches every line, the empty one, too", "match the words of the line");
     }
-    const bool needs_step = signal_.means() == v1::PROGRESS || signal_.means() == v1::RESTORED;
+    const bool state = signal_.means() == v1::STATE;
+    const bool needs_step = state || signal_.means() == v1::PROGRESS || signal_.means() == v1::RESTORED;
+    if (state && !HasGroup("hash")) {
+      complaints_.Add(path_ + ".log.match", "a signal that means state needs the group `hash`",
+                      "write (?P<hash>[0-9a-f]+) where it stands");
+    }
     if (needs_step && !HasGroup("step")) {
       complaints_.Add(path_ + ".log.match",
                       Cat("a signal that means ", absl::AsciiStrToLower(v1::Meaning_Name(signal_.means())),

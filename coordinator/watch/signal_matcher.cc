@@ -37,6 +37,8 @@ struct CompiledSignal {
   Part local_rank;
   int step_group = 0;  // 0: there is none
   int rank_group = 0;
+  int shard_group = 0;
+  int hash_group = 0;
 };
 
 // The signals of one path, as it is written in the profile.
@@ -124,6 +126,11 @@ Result<CompiledSignal> Compile(const v1::Signal& signal) {
   TRIODRILL_ASSIGN_OR_RETURN(compiled.local_rank, CompilePart(signal, expression, signal.of().local_rank()));
   compiled.step_group = GroupIfAny(expression, "step");
   compiled.rank_group = GroupIfAny(expression, "rank");
+  if (signal.means() == v1::STATE) {
+    TRIODRILL_RETURN_IF_ERROR(GroupNumber(signal, expression, "step").status());
+    TRIODRILL_ASSIGN_OR_RETURN(compiled.hash_group, GroupNumber(signal, expression, "hash"));
+    compiled.shard_group = GroupIfAny(expression, "shard");
+  }
   if (signal.means() == v1::PROGRESS) TRIODRILL_RETURN_IF_ERROR(CompleteProgress(signal, compiled));
   if (compiled.node.from == Part::From::kFileNode && !absl::StrContains(signal.log().path(), "${node}")) {
     return Invalid(signal, "nothing says of which node it speaks: use ${node} in its path, or give `of`");
@@ -245,6 +252,8 @@ void SignalMatcher::Compiled::Tell(const CompiledSignal& signal, const File& fil
   seen.set_means(signal.means);
   seen.set_named(named.ok() ? *named : "");
   seen.set_step(step.value_or(-1));
+  if (signal.shard_group > 0) seen.set_shard(std::string(groups.Get(signal.shard_group)));
+  if (signal.hash_group > 0) seen.set_hash(std::string(groups.Get(signal.hash_group)));
   seen.set_source(Cat("log ", line.path, ":", line.number));
   const std::string_view raw = PrefixOfCharacters(line.text, kLongestRaw);
   seen.set_raw(Cat(raw, raw.size() < line.text.size() ? kCutMarker : ""));

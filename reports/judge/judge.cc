@@ -14,7 +14,8 @@ namespace {
 
 Answer Worse(Answer a, Answer b) { return std::max(a, b); }
 
-bool Counts(const TrialTrio& trial) { return trial.valid && !trial.sham; }
+// A change of a tensor that left no trace is no fault that anybody could have seen: it is reported apart.
+bool Counts(const TrialTrio& trial) { return trial.valid && !trial.sham && !trial.masked; }
 
 // What the trials with this answer said: once if they all said the same, else the first few.
 std::string ReasonOf(const Objective& objective) {
@@ -51,7 +52,8 @@ Objective Ask(const Trio& trio, std::string name, std::string expected,
   }
   if (objective.n == 0) {
     objective.answer = Answer::kInconclusive;
-    objective.reason = "no valid trial with the fault";
+    const bool masked = std::any_of(trio.trials.begin(), trio.trials.end(), [](const auto& one) { return one.masked; });
+    objective.reason = masked ? "every change was masked: none left a trace" : "no valid trial with the fault";
     return objective;
   }
   objective.reason = ReasonOf(objective);
@@ -92,6 +94,23 @@ Judged JudgeRecall(const TrialTrio& trial, const v1::IsolationBound& bound) {
 Judged JudgeStepsLost(const TrialTrio& trial, int64_t max) {
   if (!trial.steps_lost) return {Answer::kInconclusive, "the job never went on"};
   return JudgeCount(*trial.steps_lost, max, "step", "steps");
+}
+
+Judged JudgeState(const TrialTrio& trial) {
+  const StateCheck& state = trial.state;
+  switch (state.answer) {
+    case StateAnswer::kEqual:
+      return {Answer::kPass, absl::StrCat("equal in ", CountText(state.compared, "state", "states"))};
+    case StateAnswer::kDifferent:
+      return {Answer::kFail, absl::StrCat("differs from a run without a fault at ", state.first_different)};
+    case StateAnswer::kNotSeen:
+      return {Answer::kInconclusive, "no state was told after the recovery"};
+    case StateAnswer::kNoReference:
+      return {Answer::kInconclusive, "no run without a fault to compare with"};
+    case StateAnswer::kNotApplicable:
+      break;
+  }
+  return {Answer::kInconclusive, "the pipeline's profile has no signal that means state"};
 }
 
 Judged JudgeCoverage(const TrialTrio& trial, const std::string& step) {
@@ -185,6 +204,14 @@ std::vector<Objective> AskAll(const v1::Expect& expect, const Trio& trio) {
                                     : Judged{Answer::kInconclusive, "not measured"};
         }));
   }
+  if (expect.has_restarts()) {
+    const v1::Domain bound = expect.restarts().at_most();
+    objectives.push_back(
+        Ask(trio, "restarts.at_most", absl::StrCat("at most ", Name(bound)), [&](const TrialTrio& trial) {
+          return trial.interruption ? JudgeLevel(trial.interruption->restart_level, bound)
+                                    : Judged{Answer::kInconclusive, "not measured"};
+        }));
+  }
   if (expect.has_recovery_time()) {
     const Nanos bound = ToNanos(expect.recovery_time().max());
     objectives.push_back(Ask(trio, "recovery_time", absl::StrCat("at most ", BoundText(bound)),
@@ -194,6 +221,15 @@ std::vector<Objective> AskAll(const v1::Expect& expect, const Trio& trio) {
     const int64_t max = expect.steps_lost().max();
     objectives.push_back(Ask(trio, "steps_lost", absl::StrCat("at most ", max),
                              [&](const TrialTrio& trial) { return JudgeStepsLost(trial, max); }));
+  }
+  if (!expect.state_check().empty()) {
+    objectives.push_back(Ask(trio, "state_check", expect.state_check(), JudgeState));
+  }
+  if (expect.has_reports()) {
+    const int64_t max = expect.reports().max();
+    objectives.push_back(Ask(trio, "reports", absl::StrCat("at most ", max), [&](const TrialTrio& trial) {
+      return JudgeCount(trial.reports, max, "report", "reports");
+    }));
   }
   for (const std::string& step : expect.coverage()) {
     objectives.push_back(Ask(trio, absl::StrCat("coverage.", step), "seen",

@@ -7,6 +7,7 @@
 #include "reports/measure/onset.h"
 #include "reports/measure/recovery.h"
 #include "reports/measure/signals.h"
+#include "reports/measure/state_check.h"
 #include "reports/measure/topology.h"
 #include "reports/measure/trial_facts.h"
 #include "reports/stats/stats.h"
@@ -24,7 +25,7 @@ Nanos DeadlineOr(bool set, const google::protobuf::Duration& duration, Nanos oth
 }
 
 struct Rules {
-  explicit Rules(const v1::Plan& plan)
+  Rules(const v1::Plan& plan, const Timeline& timeline)
       : topology(plan.partition().spec()),
         detection(DeadlineOr(plan.drill().spec().deadline().has_detection(), plan.drill().spec().deadline().detection(),
                              kDefaultDetection)),
@@ -32,13 +33,19 @@ struct Rules {
                             kDefaultRecovery)),
         theta(plan.pipeline().spec().baseline().theta() > 0 ? plan.pipeline().spec().baseline().theta()
                                                             : kDefaultTheta),
-        not_applicable(plan.pipeline().spec().not_applicable().begin(), plan.pipeline().spec().not_applicable().end()) {
+        not_applicable(plan.pipeline().spec().not_applicable().begin(), plan.pipeline().spec().not_applicable().end()),
+        references(FindReferences(timeline)) {
+    for (const v1::Signal& signal : plan.pipeline().spec().signals()) {
+      tells_states = tells_states || signal.means() == v1::STATE;
+    }
   }
   Topology topology;
   Nanos detection;
   Nanos recovery;
   double theta;
   std::set<std::string> not_applicable;
+  StateReferences references;
+  bool tells_states = false;
 };
 
 void CheckShots(const TrialFacts& facts, TrialTrio& trial) {
@@ -173,6 +180,7 @@ TrialTrio MeasureTrial(const TrialFacts& facts, const Rules& rules) {
   MeasureDetection(facts, *onset, rules.detection, trial);
   MeasureRecovery(facts, *onset, rules.topology, rules.theta, rules.recovery, trial);
   MeasureMilestones(facts, *onset, rules, trial);
+  MeasureState(facts, *onset, rules.references, rules.tells_states, trial);
   return trial;
 }
 
@@ -201,7 +209,7 @@ Summary Summarise(const std::vector<TrialTrio>& trials, std::optional<Delay> Tri
   std::vector<Lifetime> shortest, longest;
   for (const TrialTrio& trial : trials) {
     const std::optional<Delay>& delay = trial.*figure;
-    if (trial.sham || !trial.valid || !delay) continue;
+    if (trial.sham || !trial.valid || trial.masked || !delay) continue;
     ++summary.n;
     const Span span = delay->seen.value_or(Span{delay->censored_at, delay->censored_at});
     shortest.push_back({static_cast<double>(span.min.count()), delay->censored()});
@@ -265,7 +273,7 @@ RunFacts MeasureRun(const Timeline& timeline) {
 }  // namespace
 
 Trio Measure(const v1::Plan& plan, const Timeline& timeline) {
-  const Rules rules(plan);
+  const Rules rules(plan, timeline);
   Trio trio;
   trio.drill = plan.drill().metadata().name();
   const auto& simulated = plan.partition().spec().environment().simulated();

@@ -105,6 +105,17 @@ std::map<std::string, TimePoint> Interrupted(const TrialFacts& facts, const Onse
   return interrupted;
 }
 
+// Whose process ended or was started anew between t0 and the horizon.
+SlotSet Restarted(const TrialFacts& facts, const Onset& onset, TimePoint horizon, const SlotSet& members) {
+  SlotSet restarted;
+  for (const v1::Fact* fact : facts.processes) {
+    const Instant at = InstantOf(*fact);
+    const bool within = at.latest >= onset.began && at.earliest <= horizon;
+    if (within && members.contains(fact->process().slot())) restarted.insert(fact->process().slot());
+  }
+  return restarted;
+}
+
 SlotSet ServingWithin(const JobProgress& job, const Window& window) {
   SlotSet serving;
   for (const auto& [slot, steps] : job.slots) {
@@ -264,6 +275,9 @@ void MeasureRecovery(const TrialFacts& facts, const Onset& onset, const Topology
   trial.interruption = Interruption{.level = topology.LevelOf(interrupted, members),
                                     .interrupted = Listed(interrupted),
                                     .share = members.empty() ? 0 : Share(interrupted.size(), members.size())};
+  const SlotSet restarted = Restarted(facts, onset, horizon, members);
+  trial.interruption->restart_level = topology.LevelOf(restarted, members);
+  trial.interruption->restarted = Listed(restarted);
   MeasureReturn(job, onset, high_water, limit, trial);
   if (search.found) trial.milestones.steady = Between(onset.t0, search.found->start);
   MeasureStepsLost(facts, onset, job, search, trial);

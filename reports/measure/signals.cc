@@ -66,6 +66,7 @@ void MeasureDetection(const TrialFacts& facts, const Onset& onset, Nanos deadlin
     }
     if (fact->signal().means() != v1::DETECTED) continue;
     PipelineReport report = ReportOf(*fact, onset);
+    ++trial.reports;
     if (!trial.first_report) trial.first_report = report;
     if (report.naming == Naming::kNeighbour) {
       trial.misattributed.push_back(std::move(report));

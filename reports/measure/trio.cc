@@ -41,6 +41,22 @@ std::string Name(Coverage coverage) {
   return "";
 }
 
+std::string Name(StateAnswer answer) {
+  switch (answer) {
+    case StateAnswer::kNotApplicable:
+      return "not_applicable";
+    case StateAnswer::kNotSeen:
+      return "not_seen";
+    case StateAnswer::kNoReference:
+      return "no_reference";
+    case StateAnswer::kEqual:
+      return "equal";
+    case StateAnswer::kDifferent:
+      return "different";
+  }
+  return "";
+}
+
 std::string Name(UndoState undo) {
   switch (undo) {
     case UndoState::kConfirmed:

@@ -73,6 +73,8 @@ struct Interruption {
   v1::Domain level = v1::DOMAIN_NONE;
   std::vector<std::string> interrupted;  // I
   double share = 0;                      // |I| / |members of the job|
+  v1::Domain restart_level = v1::DOMAIN_NONE;
+  std::vector<std::string> restarted;  // those of the job whose process ended or was started anew
 };
 
 struct Milestones {
@@ -83,6 +85,20 @@ enum class Coverage { kSeen, kNotSeen, kNotApplicable };
 struct CoveredStep {
   Coverage coverage = Coverage::kNotSeen;
   std::string evidence;  // of the first sight
+};
+
+// The job's state against that of a run without a fault, once the job was steady again (or, if it never was, after t0).
+enum class StateAnswer {
+  kNotApplicable,  // the pipeline's profile tells of no state
+  kNotSeen,        // no state was told then
+  kNoReference,    // states were told, and there is nothing to compare them with
+  kEqual,
+  kDifferent,
+};
+struct StateCheck {
+  StateAnswer answer = StateAnswer::kNotApplicable;
+  int compared = 0;
+  std::string first_different;  // "step 120, shard 0"
 };
 
 enum class UndoState { kConfirmed, kNotConfirmed, kNothingToUndo };
@@ -115,6 +131,7 @@ struct TrialTrio {
   std::optional<PipelineReport> first_report;  // of any naming; may be a misattribution
   std::vector<PipelineReport> misattributed;
   std::vector<PipelineReport> uncredited;  // after the deadline, or after the fault was withdrawn
+  int reports = 0;                         // of any naming, after t0
   std::optional<PipelineReport> first_symptom;
   int symptoms = 0;
   std::optional<Isolation> isolation;
@@ -127,7 +144,8 @@ struct TrialTrio {
   std::optional<int64_t> restored_step;
   std::optional<double> effective_time_ratio;
   std::optional<double> capacity;  // absent if the job never became steady again
-  std::string state_check = "not_applicable";
+  StateCheck state;
+  bool masked = false;  // a tensor was changed, nobody said so, and no state of the job ever differed
   std::map<std::string, CoveredStep> coverage;  // detect, self_check, isolate, replace, recover
 
   std::vector<PipelineReport> false_alarms;  // sham trials only
@@ -182,6 +200,7 @@ std::string Name(Naming naming);
 std::string Name(Basis basis);
 std::string Name(Coverage coverage);
 std::string Name(UndoState undo);
+std::string Name(StateAnswer answer);
 std::string Name(v1::Domain domain);  // "node"
 std::string Name(v1::Level level);    // "mechanism"
 

@@ -77,6 +77,22 @@ std::string InterruptionText(const TrialTrio& trial) {
                       PercentText(interruption.share), " of the job)");
 }
 
+std::string RestartsText(const TrialTrio& trial) {
+  if (!trial.interruption) return "not measured";
+  const Interruption& interruption = *trial.interruption;
+  if (interruption.restarted.empty()) return "none: every process of the job stayed";
+  return absl::StrCat(Name(interruption.restart_level), ": ", Listed(interruption.restarted));
+}
+
+std::string StateText(const StateCheck& state) {
+  const std::string compared = CountText(state.compared, "state", "states");
+  if (state.answer == StateAnswer::kEqual) return absl::StrCat("equal to a run without a fault (", compared, ")");
+  if (state.answer == StateAnswer::kDifferent) {
+    return absl::StrCat("differs from a run without a fault, first at ", state.first_different, " (", compared, ")");
+  }
+  return Words(Name(state.answer));
+}
+
 std::string RecoveryText(const TrialTrio& trial) {
   if (!trial.recovery) return "not measured";
   if (trial.recovery->censored()) {
@@ -195,11 +211,13 @@ std::vector<Row> TrialRows(const TrialTrio& trial) {
     AddReports(trial, rows);
     rows.push_back({"isolation", IsolationText(trial)});
     rows.push_back({"interruption", InterruptionText(trial)});
+    rows.push_back({"restarted processes", RestartsText(trial)});
     rows.push_back({"recovery time", RecoveryText(trial)});
     rows.push_back({"milestones", MilestonesText(trial.milestones)});
     rows.push_back({"steps lost", StepsText(trial)});
     rows.push_back({"capacity left", CapacityText(trial)});
-    rows.push_back({"state check", Words(trial.state_check)});
+    rows.push_back({"state check", StateText(trial.state)});
+    if (trial.masked) rows.push_back({"masked", "the change left no trace in the job's state: it is not counted"});
     rows.push_back({"coverage", CoverageText(trial)});
   }
   rows.push_back({"undo", UndoText(trial)});
@@ -211,6 +229,12 @@ std::vector<Row> SummaryRows(const Trio& trio) {
   if (trio.planned_faulted > 0) {
     rows.push_back({"detection latency", FigureText(trio.detection_latency)});
     rows.push_back({"recovery time", FigureText(trio.recovery_time)});
+  }
+  if (const auto masked =
+          std::count_if(trio.trials.begin(), trio.trials.end(), [](const auto& one) { return one.masked; });
+      masked > 0) {
+    rows.push_back(
+        {"masked", absl::StrCat(CountText(masked, "trial", "trials"), ": the change left no trace; not counted")});
   }
   rows.push_back({"false alarms", absl::StrCat(trio.false_alarms, " in ",
                                                CountText(trio.sham_trials, "valid sham trial", "valid sham trials"))});

@@ -91,7 +91,9 @@ Json Of(const Isolation& isolation) {
 Json Of(const Interruption& interruption) {
   return {{"level", Name(interruption.level)},
           {"interrupted", Of(interruption.interrupted)},
-          {"share", interruption.share}};
+          {"share", interruption.share},
+          {"restarted", Of(interruption.restarted)},
+          {"restart_level", Name(interruption.restart_level)}};
 }
 
 Json Of(const Milestones& milestones) {
@@ -126,6 +128,7 @@ Json Of(const std::vector<OpenUndo>& undos) {
 // What only a trial with the fault has.
 void AddFigures(const TrialTrio& trial, Json& tree) {
   tree["detection_latency"] = trial.detection ? Detection(trial) : Json(nullptr);
+  tree["reports"] = trial.reports;
   tree["first_report"] = Optional(trial.first_report);
   tree["misattributed"] = Of(trial.misattributed);
   tree["uncredited"] = Of(trial.uncredited);
@@ -141,7 +144,10 @@ void AddFigures(const TrialTrio& trial, Json& tree) {
   tree["effective_time_ratio"] = Optional(trial.effective_time_ratio);
   tree["capacity"] = Optional(trial.capacity);
   tree["serving_after"] = Of(trial.serving_after);
-  tree["state_check"] = trial.state_check;
+  tree["state_check"] = Name(trial.state.answer);
+  tree["states_compared"] = trial.state.compared;
+  tree["state_first_different"] = trial.state.first_different;
+  tree["masked"] = trial.masked;
   Json coverage = Json::object();
   for (const char* step : {"detect", "self_check", "isolate", "replace", "recover"}) {
     const auto found = trial.coverage.find(step);

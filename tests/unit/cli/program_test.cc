@@ -119,7 +119,7 @@ TEST_F(ProgramTest, ASelectorThatMatchesMoreThanItsLimitIsRefused) {
   ASSERT_NE(mark, std::string::npos);
   text.erase(mark, 9);
   EXPECT_EQ(Call({"plan", Write("d.yaml", text)}), 3);
-  EXPECT_THAT(err_, HasSubstr("matches 3, its limit is 1"));
+  EXPECT_THAT(err_, HasSubstr("matches 8, its limit is 1"));
 }
 
 TEST_F(ProgramTest, FaultsAreListedForMachines) {
@@ -141,7 +141,7 @@ TEST_F(ProgramTest, ABundleThatIsNoneIsAnInvalidFile) {
 
 TEST_F(ProgramTest, NothingIsUpIsAnAnswer) {
   EXPECT_EQ(Call({"shadow", "status", "--state-dir", dir_ / "s"}), 0) << err_;
-  EXPECT_THAT(out_, HasSubstr("embedded: down"));
+  EXPECT_THAT(out_, HasSubstr("reference: down"));
   EXPECT_EQ(Call({"shadow", "down", "--state-dir", dir_ / "s"}), 0) << err_;
   EXPECT_EQ(Call({"shadow", "down", "--state-dir", dir_ / "s"}), 0) << err_;
   EXPECT_EQ(Call({"abort", "--state-dir", dir_ / "s"}), 0) << err_;

@@ -21,20 +21,20 @@ const Steadiness kWanted{.steps = 20, .at_least = std::chrono::seconds(3)};
 TEST(ProgressTrack, IsSteadyOnceItHasStepsTimeAndEverySlot) {
   ProgressTrack track;
   Steps(track, 1, 30, 0, 10);
-  EXPECT_FALSE(track.Steady(kWanted, {"n0/0", "n1/0"}));  // 2.9 s
+  EXPECT_FALSE(track.Steady(kWanted, 2));  // 2.9 s
   Steps(track, 31, 33, 3, 10);
-  const std::optional<Baseline> baseline = track.Steady(kWanted, {"n0/0", "n1/0"});
+  const std::optional<Baseline> baseline = track.Steady(kWanted, 2);
   ASSERT_TRUE(baseline);
   EXPECT_NEAR(baseline->steps_per_s, 10, 0.01);
   EXPECT_EQ(baseline->high_water, 33);
-  EXPECT_FALSE(track.Steady(kWanted, {"n0/0", "n1/0", "n2/0"}));
+  EXPECT_FALSE(track.Steady(kWanted, 3));
 }
 
 TEST(ProgressTrack, IsNotSteadyWhileTheRateChanges) {
   ProgressTrack track;
   Steps(track, 1, 20, 0, 10);
   Steps(track, 21, 30, 2.2, 5);
-  EXPECT_FALSE(track.Steady(kWanted, {"n0/0"}));
+  EXPECT_FALSE(track.Steady(kWanted, 1));
 }
 
 TEST(ProgressTrack, ARestartBeginsAnewButKeepsTheHighWaterMark) {
@@ -42,9 +42,9 @@ TEST(ProgressTrack, ARestartBeginsAnewButKeepsTheHighWaterMark) {
   Steps(track, 1, 50, 0, 10);
   Steps(track, 41, 60, 10, 10);
   EXPECT_EQ(track.high_water(), 60);
-  EXPECT_FALSE(track.Steady(kWanted, {"n0/0"}));
+  EXPECT_FALSE(track.Steady(kWanted, 1));
   Steps(track, 61, 90, 12, 10);
-  EXPECT_TRUE(track.Steady(kWanted, {"n0/0"}));
+  EXPECT_TRUE(track.Steady(kWanted, 1));
 }
 
 TEST(ProgressTrack, HasRecoveredOnlyPastTheHighWaterMarkAndFastEnough) {

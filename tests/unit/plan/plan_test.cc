@@ -53,6 +53,55 @@ TEST(Plan, PickReachesEverySlotOverManyTrials) {
   EXPECT_THAT(nodes, ::testing::UnorderedElementsAre("n0", "n1", "n2"));
 }
 
+// n2 is a spare: two ranks serve.
+plan::Request WithASpare(const v1::Drill& drill) {
+  plan::Request request = RequestOf(drill);
+  request.partition.mutable_spec()->add_spares("n2");
+  return request;
+}
+
+TEST(Plan, WhereThereAreSparesARankIsAimedAtByItsNumber) {
+  const plan::Outcome outcome = plan::MakePlan(WithASpare(KillDrill(50, 0)));
+  ASSERT_TRUE(outcome.plan.has_value());
+  std::set<int> ranks;
+  for (const v1::PlannedTrial& trial : outcome.plan->trials()) {
+    EXPECT_EQ(trial.shots(0).node(), "");
+    ranks.insert(trial.shots(0).rank());
+  }
+  EXPECT_THAT(ranks, ::testing::UnorderedElementsAre(0, 1));
+}
+
+TEST(Plan, WhereThereAreSparesALinkIsThatOfARanksNode) {
+  v1::Drill drill = EmptyDrill(20, 0);
+  AddFault(drill, "cut", "link.down");
+  const plan::Outcome outcome = plan::MakePlan(WithASpare(drill));
+  ASSERT_TRUE(outcome.plan.has_value());
+  std::set<int> ranks;
+  for (const v1::PlannedTrial& trial : outcome.plan->trials()) {
+    EXPECT_EQ(trial.shots(0).role(), v1::LINK);
+    EXPECT_EQ(trial.shots(0).interface(), "eth0");
+    ranks.insert(trial.shots(0).rank());
+  }
+  EXPECT_THAT(ranks, ::testing::UnorderedElementsAre(0, 1));
+}
+
+TEST(Plan, ANodeThatIsNamedIsAimedAtByItsNameThoughThereAreSpares) {
+  v1::Drill drill = EmptyDrill(1, 0);
+  AddFault(drill, "cut", "link.down").mutable_target()->add_nodes("n1");
+  const plan::Outcome outcome = plan::MakePlan(WithASpare(drill));
+  ASSERT_TRUE(outcome.plan.has_value());
+  EXPECT_EQ(outcome.plan->trials(0).shots(0).node(), "n1");
+  EXPECT_EQ(outcome.plan->trials(0).shots(0).rank(), -1);
+}
+
+TEST(Plan, ARankThatOnlyTheSparesCouldHoldIsNotThere) {
+  v1::Drill drill = KillDrill(1, 0);
+  drill.mutable_spec()->mutable_faults(0)->mutable_target()->add_ranks(2);
+  const plan::Outcome outcome = plan::MakePlan(WithASpare(drill));
+  ASSERT_FALSE(outcome.plan.has_value());
+  EXPECT_THAT(outcome.refusals[0].what, HasSubstr("holds 2 ranks"));
+}
+
 TEST(Plan, JitterStaysBelowItsBoundAndVaries) {
   v1::Drill drill = KillDrill(50, 0);
   *drill.mutable_spec()->mutable_faults(0)->mutable_start()->mutable_jitter() = Seconds(5);

@@ -165,6 +165,12 @@ Story& Story::Kill(const std::string& slot) {
   return Ended(0, slot);
 }
 
+Story& Story::Broken(const std::string& kind, const std::string& slot) {
+  PlanShot(kind, NodeOf(slot), "", 0);
+  Land("seen: changed", NodeOf(slot), slot);
+  return *this;
+}
+
 Story& Story::Pause(const std::string& slot, const std::string& hold, double seconds) {
   PlanShot("process.pause", NodeOf(slot), hold, seconds);
   Land("every thread in state T", NodeOf(slot), slot);

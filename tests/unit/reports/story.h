@@ -34,6 +34,7 @@ class Story {
 
   // A fault is prepared, armed and seen to land at t0. `hold`: "" none, "until" (isolated, at most `seconds`), "for".
   Story& Kill(const std::string& slot);
+  Story& Broken(const std::string& kind, const std::string& slot);  // in another way that cannot be withdrawn
   Story& Pause(const std::string& slot, const std::string& hold, double seconds);
   Story& Throttle(const std::string& slot, const std::string& hold, double seconds);
   Story& LinkDown(const std::string& node, const std::string& hold, double seconds);

@@ -62,7 +62,7 @@ TEST(LocalSpec, IsOneThatTheSandboxTakes) {
 
 TEST(LocalSpec, RefusesAPlaceholderThatNobodyKnows) {
   const Result<v1::ShadowSpec> spec = LocalEngine::Spec(TwoNodes(), Running({"${rundir}"}), kPrograms, "/s");
-  EXPECT_THAT(spec.status().message(), HasSubstr("there is no ${rundir}; known are address, data_dir"));
+  EXPECT_THAT(spec.status().message(), HasSubstr("there is no ${rundir}; known are address, bin_dir, data_dir"));
 }
 
 TEST(LocalSpec, RefusesAnEnvironmentEntryWithoutAValue) {

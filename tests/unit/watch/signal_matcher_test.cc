@@ -53,6 +53,21 @@ TEST_F(Matching, FollowsOneFileForEachNodeAndEachFileOnce) {
   EXPECT_THAT(Create()->Paths(), ElementsAre("/data/all.log", "/run/1/n0.err", "/run/1/n1.err", "/run/1/n2.err"));
 }
 
+TEST_F(Matching, TellsAStateWithItsStepItsShardAndItsHash) {
+  Add("state", v1::STATE, R"(^state step=(?P<step>\d+) shard=(?P<shard>\d+) hash=(?P<hash>[0-9a-f]+)$)");
+  const std::vector<v1::Fact> facts = Match("state step=40 shard=1 hash=9f86d0");
+  ASSERT_THAT(facts, SizeIs(1));
+  EXPECT_EQ(facts[0].signal().means(), v1::STATE);
+  EXPECT_EQ(facts[0].signal().step(), 40);
+  EXPECT_EQ(facts[0].signal().shard(), "1");
+  EXPECT_EQ(facts[0].signal().hash(), "9f86d0");
+}
+
+TEST_F(Matching, RefusesAStateWithoutAHash) {
+  Add("state", v1::STATE, R"(^state step=(?P<step>\d+)$)");
+  EXPECT_THAT(Problem(), HasSubstr("no group \"hash\""));
+}
+
 TEST_F(Matching, MakesNothingOfALineThatMatchesNothing) {
   Add("a", v1::DETECTED, "FAILED");
   EXPECT_THAT(Match("all is well"), IsEmpty());
