@@ -4,7 +4,7 @@
 
 #include "coordinator/engines/local_engine.h"
 #include "coordinator/engines/state_dir.h"
-#include "google/protobuf/util/json_util.h"
+#include "triodrill/schema/json.h"
 #include "triodrill/text.h"
 #include "triodrill/v1/faults.pb.h"
 #include "triodrill/v1/options.pb.h"
@@ -95,6 +95,7 @@ std::string AgentPolicyYaml(std::string_view node) {
     Append(kinds, kinds.empty() ? "" : ", ", fault->options().GetExtension(v1::fault).kind());
   }
   // The command line's program is what is matched: a training job may well have "triodrill" in an argument or a path.
+  // The trainer of the reference job is there to be drilled; it is the one program of ours whose name begins with "tr".
   return Cat(
       "# Written by triodrill for a node of the embedded shadow partition.\n"
       "apiVersion: triodrill/v1\n"
@@ -108,7 +109,7 @@ std::string AgentPolicyYaml(std::string_view node) {
       kinds,
       "]\n"
       "  max_hold: 5min\n"
-      "  protect_commands: ['^(\\S*/)?triodrill(d|-[a-z]+)?( |$)']\n"
+      "  protect_commands: ['^(\\S*/)?triodrill(d|-([a-su-z]|t[a-qs-z])[a-z-]*)?( |$)']\n"
       "  protect_interfaces: [lo]\n");
 }
 
@@ -125,8 +126,7 @@ Result<v1::ShadowSpec> LocalEngine::Spec(const v1::Partition& partition, const v
   spec.set_name(partition.metadata().name());
   spec.set_state_dir(state_dir);
   spec.set_prefix_length(kPrefixLength);
-  const auto printed = google::protobuf::util::MessageToJsonString(partition, spec.mutable_partition());
-  if (!printed.ok()) return absl::InternalError(Cat("write the partition: ", std::string(printed.message())));
+  spec.set_partition(ToJson(partition));
   for (int i = 0; i < wanted.nodes_size(); ++i) {
     const std::string& name = wanted.nodes(i).name();
     std::map<std::string, std::string> values = CommonValues(wanted, programs, state_dir);
