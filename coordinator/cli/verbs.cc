@@ -23,7 +23,7 @@ std::vector<VerbWords> MakeVerbs() {
   OptionWords format = Value("--format", "how the report is written");
   format.choices = {"text", "md", "json"};
   OptionWords schema = Value("--json-schema", "JSON Schema of a kind of file, for editors");
-  schema.choices = {"Drill", "Partition", "Pipeline", "AgentPolicy"};
+  schema.choices = {"Drill", "Partition", "Pipeline", "AgentPolicy", "ShadowPolicy"};
   return {
       {"validate", "check files without running anything", Word::kDrill, {}, {json}},
       {"explain",

@@ -9,6 +9,7 @@
 #include "triodrill/schema/nearest.h"
 #include "triodrill/schema/policy.h"
 #include "triodrill/text.h"
+#include "triodrill/v1/shadow_policy.pb.h"
 
 namespace triodrill {
 namespace load {
@@ -78,6 +79,9 @@ std::string Validate(std::string_view text, std::string_view file, std::vector<D
     LoadPartition(text, file, problems);
   } else if (*kind == "Pipeline") {
     LoadPipeline(text, file, problems);
+  } else if (*kind == "ShadowPolicy") {
+    v1::ShadowPolicy policy;
+    ParseShadowPolicy(text, file, policy, problems);
   } else {
     v1::AgentPolicy policy;
     ParseAgentPolicy(text, file, policy, problems);

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "triodrill/schema/defaults.h"
 #include "triodrill/schema/diagnostic.h"
+#include "triodrill/schema/policy.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::pipeline {
@@ -17,16 +17,8 @@ constexpr std::string_view kAllChecks =
 
 Result<Policy> ParsePolicy(std::string_view text, std::string_view file) {
   v1::ShadowPolicy document;
-  Places places;
   std::vector<Diagnostic> problems;
-  ParseYaml(text, file, document, places, problems);
-  FillDefaults(document, places);
-  const v1::ShadowDetection& detection = document.spec().detection();
-  if (problems.empty() && ToNanos(detection.heartbeat_timeout()) <= ToNanos(document.spec().training().heartbeat())) {
-    problems.push_back(places.At("spec.detection.heartbeat_timeout", file,
-                                 "heartbeat_timeout is not longer than training.heartbeat",
-                                 "allow several heartbeats to be late"));
-  }
+  ParseShadowPolicy(text, file, document, problems);
   if (!problems.empty()) {
     std::string all;
     for (const Diagnostic& problem : problems) Append(all, all.empty() ? "" : "\n", problem.Text());

@@ -46,8 +46,9 @@ Result<RunFiles> RunFiles::Open() {
 
 void RunFiles::Write(const LogLine& line) { WriteLine(log_.get(), Cat(WallText(), " ", FormatLine(line))); }
 
-void RunFiles::Write(const Truth& truth, TimePoint when) {
-  WriteLine(truth_.get(), Dump({{"monotonic_ns", ToNanos(when)},
+void RunFiles::Write(const Truth& truth, TimePoint decided, TimePoint said) {
+  WriteLine(truth_.get(), Dump({{"decided_ns", ToNanos(decided)},
+                                {"said_ns", ToNanos(said)},
                                 {"event", truth.event},
                                 {"slot", truth.slot},
                                 {"rank", truth.rank},

@@ -16,7 +16,8 @@ class RunFiles {
   static Result<RunFiles> Open();
 
   void Write(const LogLine& line);
-  void Write(const Truth& truth, TimePoint when);
+  // The pipeline decided at the one instant, and by the other its log said so: CLOCK_MONOTONIC, in nanoseconds.
+  void Write(const Truth& truth, TimePoint decided, TimePoint said);
   void Write(const LedgerEntry& entry);
 
  private:

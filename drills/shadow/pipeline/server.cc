@@ -130,7 +130,7 @@ void Server::Perform(const Action& action, TimePoint now) {
   } else if (const LogLine* line = std::get_if<LogLine>(&action)) {
     files_[0].Write(*line);
   } else if (const Truth* truth = std::get_if<Truth>(&action)) {
-    files_[0].Write(*truth, now);
+    files_[0].Write(*truth, now, clock_.Now());
   } else if (const LedgerEntry* entry = std::get_if<LedgerEntry>(&action)) {
     files_[0].Write(*entry);
   } else if (const MakeStore* store = std::get_if<MakeStore>(&action)) {

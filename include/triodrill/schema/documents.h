@@ -10,7 +10,7 @@ class Descriptor;
 
 namespace triodrill {
 
-// Drill, Partition, Pipeline, AgentPolicy.
+// Drill, Partition, Pipeline, AgentPolicy, ShadowPolicy.
 const std::vector<const google::protobuf::Descriptor*>& DocumentTypes();
 
 // By name, letter case aside; nullptr if there is none.

@@ -14,7 +14,7 @@ Result<std::string> Explain(std::string_view path);
 // The fault catalogue as a table, for `triodrill faults`.
 std::string ExplainFaults();
 
-// JSON Schema 2020-12 of one kind of document: "Drill", "Partition", "Pipeline", "AgentPolicy".
+// JSON Schema 2020-12 of one kind of document: "Drill", "Partition", "Pipeline", "AgentPolicy", "ShadowPolicy".
 Result<std::string> JsonSchema(std::string_view kind);
 
 }  // namespace triodrill

@@ -4,7 +4,9 @@
 #include "triodrill/schema/defaults.h"
 #include "triodrill/schema/nearest.h"
 #include "triodrill/text.h"
+#include "triodrill/time.h"
 #include "triodrill/v1/drill.pb.h"
+#include "triodrill/v1/shadow_policy.pb.h"
 
 namespace triodrill {
 
@@ -23,6 +25,21 @@ bool ParseAgentPolicy(std::string_view text, std::string_view file, v1::AgentPol
   }
   SortByPlace(problems, before);
   FillDefaults(policy, places);
+  return problems.size() == before;
+}
+
+bool ParseShadowPolicy(std::string_view text, std::string_view file, v1::ShadowPolicy& policy,
+                       std::vector<Diagnostic>& problems) {
+  const size_t before = problems.size();
+  Places places;
+  ParseYaml(text, file, policy, places, problems);
+  FillDefaults(policy, places);
+  if (problems.size() == before &&
+      ToNanos(policy.spec().detection().heartbeat_timeout()) <= ToNanos(policy.spec().training().heartbeat())) {
+    problems.push_back(places.At("spec.detection.heartbeat_timeout", file,
+                                 "heartbeat_timeout is not longer than training.heartbeat",
+                                 "allow several heartbeats to be late"));
+  }
   return problems.size() == before;
 }
 

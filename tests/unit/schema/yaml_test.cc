@@ -180,7 +180,8 @@ TEST(Yaml, TheKindCanBeAskedForAlone) {
   EXPECT_EQ(*PeekKind(kDrill, "d.yaml"), "Drill");
   EXPECT_EQ(
       PeekKind("a: b", "d.yaml").status().message(),
-      "d.yaml:1:1: error: `kind` is missing; hint: add `kind: Drill`; known: Drill, Partition, Pipeline, AgentPolicy");
+      "d.yaml:1:1: error: `kind` is missing; hint: add `kind: Drill`; known: Drill, Partition, Pipeline, AgentPolicy, "
+      "ShadowPolicy");
   EXPECT_THAT(PeekKind("kind: Dril", "d.yaml").status().message(), HasSubstr("d.yaml:1:7: error: unknown kind `Dril`"));
   EXPECT_FALSE(PeekKind("[", "d.yaml").ok());
 }
