@@ -5,13 +5,21 @@
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/throttle.h"
 #include "injectors/link/down.h"
+#include "injectors/link/flap.h"
+#include "injectors/process/crash_loop.h"
 #include "injectors/process/kill.h"
 #include "injectors/process/pause.h"
+#include "injectors/storage/flip.h"
+#include "injectors/tensor/flip.h"
 
 namespace triodrill {
 namespace {
 
+// The helpers of these are the programs beside this one.
 std::unique_ptr<Injector> MakeStutterBesideUs() { return MakeCpuStutter(); }
+std::unique_ptr<Injector> MakeDriftBesideUs() { return MakeEnvironmentDrift(); }
+std::unique_ptr<Injector> MakeCrashLoopBesideUs() { return MakeProcessCrashLoop(); }
+std::unique_ptr<Injector> MakeFlapBesideUs() { return MakeLinkFlap(); }
 
 constexpr std::array kInjectors = {
     InjectorRow{"process.kill", &MakeProcessKill, &ProbeProcessKill},
@@ -19,6 +27,11 @@ constexpr std::array kInjectors = {
     InjectorRow{"cpu.throttle", &MakeCpuThrottle, &ProbeCpuThrottle},
     InjectorRow{"cpu.stutter", &MakeStutterBesideUs, &ProbeCpuStutter},
     InjectorRow{"link.down", &MakeLinkDown, &ProbeLinkDown},
+    InjectorRow{"process.crash_loop", &MakeCrashLoopBesideUs, &ProbeProcessCrashLoop},
+    InjectorRow{"environment.drift", &MakeDriftBesideUs, &ProbeEnvironmentDrift},
+    InjectorRow{"link.flap", &MakeFlapBesideUs, &ProbeLinkFlap},
+    InjectorRow{"tensor.flip", &MakeTensorFlip, &ProbeTensorFlip},
+    InjectorRow{"storage.flip", &MakeStorageFlip, &ProbeStorageFlip},
 };
 
 constexpr bool KindsAreUnique() {

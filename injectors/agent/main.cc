@@ -19,6 +19,7 @@
 #include "injectors/catalog.h"
 #include "injectors/os/clock.h"
 #include "injectors/os/file.h"
+#include "injectors/process/target.h"
 #include "triodrill/exit_code.h"
 #include "triodrill/text.h"
 
@@ -103,6 +104,7 @@ void WaitForTheEnd(const sigset_t& signals, Guardian& guardian, const std::strin
 Result<bool> Serve(const Options& options, const v1::AgentPolicySpec& policy, const sigset_t& signals,
                    SystemClock& clock) {
   TRIODRILL_ASSIGN_OR_RETURN(Protection protection, Protection::Of(policy));
+  SetProtectedCommands({policy.protect_commands().begin(), policy.protect_commands().end()});
   TRIODRILL_ASSIGN_OR_RETURN(std::unique_ptr<UndoJournal> journal, OpenJournal(options.state_directory));
   const std::string journal_directory = options.state_directory + "/journal";
   // Before any thread is there, and before anything is replayed.

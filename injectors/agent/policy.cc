@@ -7,6 +7,7 @@
 
 #include "injectors/os/fd.h"
 #include "injectors/os/file.h"
+#include "injectors/process/process_identity.h"
 #include "triodrill/schema/diagnostic.h"
 #include "triodrill/schema/policy.h"
 #include "triodrill/text.h"
@@ -89,15 +90,6 @@ Status Protection::Check(const v1::AimedFault& fault) const {
         Cat("whether the policy protects process ", pid, " cannot be seen: ", std::string(cmdline.status().message())));
   }
   return CheckCommandLine(JoinArguments(*cmdline));
-}
-
-std::string JoinArguments(std::string_view cmdline) {
-  std::string joined(cmdline);
-  while (!joined.empty() && joined.back() == '\0') joined.pop_back();
-  for (char& c : joined) {
-    if (c == '\0') c = ' ';
-  }
-  return joined;
 }
 
 }  // namespace triodrill::agent

@@ -38,7 +38,4 @@ class Protection {
   std::vector<std::unique_ptr<re2::RE2>> patterns_;
 };
 
-// Arguments of a process joined by one space, from the bytes of /proc/PID/cmdline. Pure.
-std::string JoinArguments(std::string_view cmdline);
-
 }  // namespace triodrill::agent

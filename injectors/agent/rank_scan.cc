@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "injectors/agent/policy.h"
 #include "injectors/os/file.h"
 #include "injectors/process/process_identity.h"
 #include "triodrill/text.h"

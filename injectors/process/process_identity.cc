@@ -85,6 +85,21 @@ Result<ProcessStatus> ReadProcessStatus(pid_t pid) {
   return ParseProcessStatus(*text);
 }
 
+std::string JoinArguments(std::string_view cmdline) {
+  std::string joined(cmdline);
+  while (!joined.empty() && joined.back() == '\0') joined.pop_back();
+  for (char& c : joined) {
+    if (c == '\0') c = ' ';
+  }
+  return joined;
+}
+
+Result<std::string> ReadCommandLine(pid_t pid) {
+  const Result<std::string> text = ReadFile(Cat("/proc/", pid, "/cmdline"));
+  if (!text.ok()) return IsGone(text.status()) ? NotThere(Cat(pid)) : text.status();
+  return JoinArguments(*text);
+}
+
 Result<v1::ProcessIdentity> IdentifyProcess(pid_t pid) {
   if (pid <= 0) return absl::InvalidArgumentError(Cat("identify process ", pid, ": not a pid"));
   TRIODRILL_ASSIGN_OR_RETURN(const ProcessStat stat, ReadProcessStat(pid));
@@ -134,13 +149,19 @@ namespace {
 
 // Names as the kernel keeps them: cut to 15 bytes.
 bool IsProtectedName(std::string_view name) {
-  constexpr std::array<std::string_view, 26> kProtected = {
-      "triodrill",    "triodrilld",    "triodrill-undo", "triodrill-shado", "init",           "systemd",
-      "sshd",         "sshd-session",  "login",          "auditd",          "rsyslogd",       "journald",
-      "cron",         "dbus-daemon",   "containerd",     "dockerd",         "kubelet",        "prometheus",
-      "alertmanager", "node_exporter", "dcgm-exporter",  "nv-hostengine",   "nvidia-persist", "nvidia-fabricma",
-      "gpud",         "tmux: server"};
+  constexpr std::array<std::string_view, 29> kProtected = {
+      "triodrill",      "triodrilld",     "triodrill-undo",  "triodrill-shado",
+      "init",           "systemd",        "triodrill-stutt", "triodrill-crash",
+      "triodrill-flap", "sshd",           "sshd-session",    "login",
+      "auditd",         "rsyslogd",       "journald",        "cron",
+      "dbus-daemon",    "containerd",     "dockerd",         "kubelet",
+      "prometheus",     "alertmanager",   "node_exporter",   "dcgm-exporter",
+      "nv-hostengine",  "nvidia-persist", "nvidia-fabricma", "gpud",
+      "tmux: server"};
   if (name.starts_with("systemd-")) return true;
+  for (const std::string_view counting : {"stutter:", "crashloop:", "flap:"}) {  // our helpers, at work
+    if (name.starts_with(counting)) return true;
+  }
   for (const std::string_view kept : kProtected) {
     if (name == kept) return true;
   }

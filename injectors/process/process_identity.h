@@ -44,6 +44,11 @@ struct ProcessStatus {
 Result<ProcessStatus> ParseProcessStatus(std::string_view text);
 Result<ProcessStatus> ReadProcessStatus(pid_t pid);
 
+// Arguments of a process joined by one space, from the bytes of /proc/PID/cmdline. Pure.
+std::string JoinArguments(std::string_view cmdline);
+// "" for a process without any: a kernel thread, a zombie.
+Result<std::string> ReadCommandLine(pid_t pid);
+
 // Who `pid` is at this moment, in this thread's pid namespace. NotFound if there is no such process.
 Result<v1::ProcessIdentity> IdentifyProcess(pid_t pid);
 

@@ -3,6 +3,17 @@
 #include "injectors/journal/record.h"
 
 namespace triodrill {
+namespace {
+
+std::vector<std::string>& Protected() {
+  static auto* const patterns = new std::vector<std::string>;
+  return *patterns;
+}
+
+}  // namespace
+
+void SetProtectedCommands(std::vector<std::string> patterns) { Protected() = std::move(patterns); }
+const std::vector<std::string>& ProtectedCommands() { return Protected(); }
 
 std::string ProcessResource(const v1::ProcessIdentity& identity, std::string_view what) {
   return Cat("process/", identity.pid(), "@", identity.start_time_ticks(), "/", what);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "absl/strings/str_join.h"
@@ -11,16 +12,30 @@
 #include "injectors/cpu/cgroup.h"
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/stutter_order.h"
+#include "injectors/link/flap.h"
 #include "injectors/link/link_prior.h"
 #include "injectors/link/netlink.h"
 #include "injectors/os/file.h"
+#include "injectors/process/crash_loop.h"
 #include "injectors/process/run_state.h"
+#include "injectors/tensor/workload_page.h"
 #include "tests/unit/injectors/child.h"
 #include "tests/unit/injectors/net.h"
+#include "tests/unit/injectors/training.h"
 #include "triodrill/text.h"
 
 namespace triodrill::testing {
 namespace {
+
+// Whether a process runs with that on its command line: a helper, by whom it is aimed at.
+bool HelperRuns(const std::string& aim) {
+  const auto names = ListDirectory("/proc");
+  for (const std::string& name : *names) {
+    const auto command = ReadFile(Cat("/proc/", name, "/cmdline"));
+    if (command.ok() && command->find(aim) != std::string::npos) return true;
+  }
+  return false;
+}
 
 class ProcessScene : public Scene {
  public:
@@ -89,27 +104,83 @@ class ThrottleScene final : public ProcessScene {
 
 class StutterScene final : public ProcessScene {
  public:
-  StutterScene() : ProcessScene("cpu.stutter") {}
-  std::unique_ptr<Injector> Make() const override { return MakeCpuStutter(TRIODRILL_BIN_DIR "/triodrill-stutter"); }
+  explicit StutterScene(std::string_view kind) : ProcessScene(kind) {}
+  std::unique_ptr<Injector> Make() const override {
+    const std::string program = TRIODRILL_BIN_DIR "/triodrill-stutter";
+    return kind_ == "cpu.stutter" ? MakeCpuStutter(program) : MakeEnvironmentDrift(program);
+  }
   std::string Damage() override {
     // Its program ends by itself when the process that asked for it dies; that takes it a moment.
-    if (!Eventually([&] { return !ProgramRuns(); })) return "triodrill-stutter still runs";
+    const std::string aim = Cat("--target=", child_->pid(), ":");
+    if (!Eventually([&] { return !HelperRuns(aim); })) return "triodrill-stutter still runs";
     return ProcessScene::Damage();
+  }
+};
+
+class CrashLoopScene final : public ProcessScene {
+ public:
+  CrashLoopScene() : ProcessScene("process.crash_loop") {}
+  Status Raise() override {
+    child_.reset();
+    child_.emplace(Child::Named("triodrill-test-job"));
+    fault_ = Aim(kind_, child_->identity());
+    return Ok();
+  }
+  std::unique_ptr<Injector> Make() const override {
+    return MakeProcessCrashLoop(TRIODRILL_BIN_DIR "/triodrill-crashloop");
+  }
+  std::string Damage() override {
+    const std::string aim = Cat("--target=", child_->pid(), ":");
+    return Eventually([&] { return !HelperRuns(aim); }) ? "" : "triodrill-crashloop still runs";
+  }
+};
+
+class TensorScene final : public ProcessScene {
+ public:
+  TensorScene() : ProcessScene("tensor.flip") {}
+  Status Raise() override {
+    child_.reset();
+    child_.emplace(Training());
+    fault_ = Aim(kind_, child_->identity());
+    return Ok();
+  }
+  std::string Damage() override {
+    const auto process = ProcessHandle::Open(child_->identity());
+    const auto page = process.ok() ? WorkloadPage::Open(*process) : Result<WorkloadPage>(process.status());
+    if (!page.ok()) return std::string(page.status().message());
+    return page->FreeRules() == 8 ? "" : "a rule is left in the workload's page";
+  }
+};
+
+class StorageScene final : public ProcessScene {
+ public:
+  StorageScene() : ProcessScene("storage.flip") {}
+  Status Raise() override {
+    child_.reset();
+    root_.emplace();
+    std::filesystem::create_directories(root_->path() + "/checkpoint/step-00000010");
+    std::ofstream(File()) << kContent;
+    child_.emplace(Training(false, root_->path()));
+    fault_ = Aim(kind_, child_->identity());
+    return Ok();
+  }
+  std::string Damage() override {
+    std::string damage = ReadFile(File()).value_or("") == kContent ? "" : "the checkpoint is damaged";
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root_->path())) {
+      if (entry.is_regular_file() && entry.path() != File()) Append(damage, "; ", entry.path().string(), " is left");
+    }
+    return damage;
   }
 
  private:
-  bool ProgramRuns() const {
-    const auto names = ListDirectory("/proc");
-    for (const std::string& name : *names) {
-      const auto command = ReadFile(Cat("/proc/", name, "/cmdline"));
-      if (command.ok() && command->find(Cat("--target=", child_->pid(), ":")) != std::string::npos) return true;
-    }
-    return false;
-  }
+  static constexpr const char* kContent = "all that was learnt";
+  std::string File() const { return root_->path() + "/checkpoint/step-00000010/shard-0.ckpt"; }
+  std::optional<TemporaryDirectory> root_;
 };
 
 class LinkScene final : public Scene {
  public:
+  explicit LinkScene(std::string_view kind) : kind_(kind) {}
   Status Raise() override {
     static const Status entered = EnterOwnNetwork();
     if (!entered.ok()) return absl::UnavailableError(entered.message());
@@ -131,9 +202,12 @@ class LinkScene final : public Scene {
     return up_ ? Ok() : absl::InternalError("the link-local address of trio0 never came");
   }
   ~LinkScene() override { static_cast<void>(DeleteLink("trio0")); }
-  v1::AimedFault Fault() const override { return Aim("link.down", identity_); }
-  std::unique_ptr<Injector> Make() const override { return FindInjector("link.down")->make(); }
+  v1::AimedFault Fault() const override { return Aim(kind_, identity_); }
+  std::unique_ptr<Injector> Make() const override {
+    return kind_ == "link.flap" ? MakeLinkFlap(TRIODRILL_BIN_DIR "/triodrill-flap") : FindInjector(kind_)->make();
+  }
   std::string Damage() override {
+    if (kind_ == "link.flap" && !Eventually([&] { return !HelperRuns(FlapAim()); })) return "triodrill-flap still runs";
     const auto now = PriorOf("trio0");
     if (!now.ok()) return std::string(now.status().message());
     std::string damage = now->flags() == before_.flags() ? "" : Cat("flags ", now->flags(), ", not ", before_.flags());
@@ -141,6 +215,9 @@ class LinkScene final : public Scene {
   }
 
  private:
+  std::string FlapAim() const { return Cat("--net-namespace=", identity_.net_namespace_inode()); }
+
+  const std::string kind_;
   bool up_ = false;
   v1::LinkIdentity identity_;
   v1::LinkPrior before_;
@@ -150,8 +227,11 @@ class LinkScene final : public Scene {
 
 std::unique_ptr<Scene> MakeScene(std::string_view kind) {
   if (kind == "cpu.throttle") return std::make_unique<ThrottleScene>();
-  if (kind == "cpu.stutter") return std::make_unique<StutterScene>();
-  if (kind == "link.down") return std::make_unique<LinkScene>();
+  if (kind == "cpu.stutter" || kind == "environment.drift") return std::make_unique<StutterScene>(kind);
+  if (kind == "link.down" || kind == "link.flap") return std::make_unique<LinkScene>(kind);
+  if (kind == "process.crash_loop") return std::make_unique<CrashLoopScene>();
+  if (kind == "tensor.flip") return std::make_unique<TensorScene>();
+  if (kind == "storage.flip") return std::make_unique<StorageScene>();
   return std::make_unique<ProcessScene>(kind);
 }
 

@@ -125,7 +125,7 @@ TEST_F(ProgramTest, ASelectorThatMatchesMoreThanItsLimitIsRefused) {
 TEST_F(ProgramTest, FaultsAreListedForMachines) {
   ASSERT_EQ(Call({"faults", "--json"}), 0);
   const Json faults = Json::parse(out_, nullptr, false);
-  ASSERT_EQ(faults.size(), 5u);
+  ASSERT_EQ(faults.size(), 10u);
   for (const Json& fault : faults) {
     for (const char* key : {"kind", "level", "category", "reversal", "tier", "privileges", "proof"}) {
       EXPECT_TRUE(fault.contains(key)) << key;

@@ -42,6 +42,12 @@ Child Child::Idle(int threads) {
   return child;
 }
 
+Child Child::Named(const std::string& name) {
+  Child child([&] { ::execl("/bin/sleep", name.c_str(), "1000000", nullptr); });
+  if (!Eventually([&] { return ReadCommandLine(child.pid()).value_or("").starts_with(name + " "); })) ::abort();
+  return child;
+}
+
 Child Child::Busy() {
   return Child([] {
     volatile unsigned long count = 0;
@@ -85,6 +91,21 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
   if (kind == "process.pause") fault.mutable_with()->mutable_process_pause();
   if (kind == "link.down") fault.mutable_with()->mutable_link_down();
   if (kind == "cpu.throttle") fault.mutable_with()->mutable_cpu_throttle()->set_quota(20);
+  if (kind == "process.crash_loop")
+    fault.mutable_with()->mutable_process_crash_loop()->set_match("^triodrill-test-job ");
+  if (kind == "environment.drift") {
+    fault.mutable_with()->mutable_environment_drift()->set_amplitude(5);
+    *fault.mutable_with()->mutable_environment_drift()->mutable_period() = ToProto(std::chrono::seconds(10));
+  }
+  if (kind == "link.flap") {
+    *fault.mutable_with()->mutable_link_flap()->mutable_period() = ToProto(std::chrono::milliseconds(200));
+    fault.mutable_with()->mutable_link_flap()->set_duty(0.5);
+  }
+  if (kind == "tensor.flip") {
+    fault.mutable_with()->mutable_tensor_flip()->set_bit(30);
+    fault.mutable_with()->mutable_tensor_flip()->set_index(-1);
+  }
+  if (kind == "storage.flip") fault.mutable_with()->mutable_storage_flip()->set_position(0.5);
   if (kind == "cpu.stutter") {
     *fault.mutable_with()->mutable_cpu_stutter()->mutable_run() = ToProto(std::chrono::milliseconds(5));
     *fault.mutable_with()->mutable_cpu_stutter()->mutable_stop() = ToProto(std::chrono::milliseconds(5));

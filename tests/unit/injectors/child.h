@@ -16,6 +16,8 @@ class Child {
   explicit Child(const std::function<void()>& body);
   // One that waits for its end in `threads` threads.
   static Child Idle(int threads = 1);
+  // One whose command line is NAME and a number, and which sleeps.
+  static Child Named(const std::string& name);
   // One that computes without end.
   static Child Busy();
   ~Child();

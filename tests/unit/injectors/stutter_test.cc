@@ -173,24 +173,87 @@ TEST_F(Stutter, TellsWhyTheProgramCouldNotStart) {
   EXPECT_TRUE(injector_->Revert(record).ok());
 }
 
+class Drift : public Stutter {
+ protected:
+  v1::UndoRecord PreparedDrift(const Child& child) {
+    auto record = drift_->Prepare(Aim("environment.drift", child.identity()));
+    EXPECT_TRUE(record.ok()) << record.status();
+    if (!record.ok()) return {};
+    record->set_max_hold_ns(Nanos(std::chrono::seconds(30)).count());
+    return *record;
+  }
+  const std::unique_ptr<Injector> drift_ = MakeEnvironmentDrift(TRIODRILL_BIN_DIR "/triodrill-stutter");
+};
+
+TEST_F(Drift, IsSeenAndTakenBackAsAStutterIs) {
+  const Child child = Child::Busy();
+  const v1::UndoRecord record = PreparedDrift(child);
+  EXPECT_EQ(drift_->Inspect(record)->presence, Presence::kAbsent);
+  const Status applied = drift_->Apply(record);
+  ASSERT_TRUE(applied.ok()) << applied;
+  EXPECT_TRUE(Eventually([&] { return drift_->Inspect(record)->presence == Presence::kPresent; }));
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(drift_->Revert(record).ok());
+    ExpectGone(record, child);
+  }
+}
+
+TEST_F(Drift, RefusesMoreThanADrift) {
+  const Child child = Child::Idle();
+  v1::AimedFault fault = Aim("environment.drift", child.identity());
+  for (const double amplitude : {0.0, 0.5, 6.0}) {
+    fault.mutable_with()->mutable_environment_drift()->set_amplitude(amplitude);
+    EXPECT_TRUE(absl::IsInvalidArgument(drift_->Prepare(fault).status())) << amplitude;
+  }
+}
+
+TEST(CycleAt, AWaveRisesAndFallsAndKeepsTheLengthOfACycle) {
+  StutterOrder order;
+  order.run = std::chrono::milliseconds(196);
+  order.stop = std::chrono::milliseconds(4);
+  EXPECT_EQ(CycleAt(order, std::chrono::seconds(3)).stop, order.stop) << "no wave";
+  order.wave = std::chrono::seconds(8);
+  const auto stop = [&](int seconds) { return CycleAt(order, std::chrono::seconds(seconds)).stop; };
+  EXPECT_EQ(stop(0), std::chrono::milliseconds(2)) << "it shows from the first cycle on";
+  EXPECT_EQ(stop(2), std::chrono::milliseconds(4));
+  EXPECT_EQ(stop(6), Nanos(0));
+  EXPECT_EQ(stop(10), stop(2));
+  Nanos taken{0};
+  for (int i = 0; i < 40; ++i) {
+    const Cycle cycle = CycleAt(order, i * std::chrono::milliseconds(200));
+    EXPECT_EQ(cycle.stop + cycle.run, order.stop + order.run);
+    taken += cycle.stop;
+  }
+  EXPECT_NEAR(static_cast<double>(taken.count()), 8e9 * 0.01, 1e3) << "half the amplitude on average";
+}
+
 TEST(StutterOrder, SurvivesTheCommandLine) {
   StutterOrder order;
-  order.token = "run/1.a.0/5@6";
+  order.common.token = "run/1.a.0/5@6";
   order.target.set_pid(5);
   order.target.set_start_time_ticks(6);
   order.target.set_pid_namespace_inode(7);
-  order.parent = order.target;
-  order.parent.set_pid(8);
+  order.common.parent = order.target;
+  order.common.parent.set_pid(8);
   order.run = std::chrono::milliseconds(3);
   order.stop = std::chrono::milliseconds(4);
-  order.until = std::chrono::hours(9);
-  const auto parsed = ParseStutterArguments(StutterArguments("p", order));
+  order.wave = std::chrono::seconds(5);
+  order.common.until = std::chrono::hours(9);
+  const auto line = [](const StutterOrder& one) {
+    std::vector<std::string> arguments = HelperArguments("p", one.common);
+    const std::vector<std::string> more = StutterArguments(one);
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  const auto parsed = ParseStutterArguments(line(order));
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(StutterArguments("p", *parsed), StutterArguments("p", order));
+  EXPECT_EQ(line(*parsed), line(order));
   EXPECT_FALSE(ParseStutterArguments({"p"}).ok());
-  EXPECT_FALSE(ParseStutterArguments({"p", "--token=x", "--target=1:2:3"}).ok()) << "init is not a target";
-  EXPECT_FALSE(ParseStutterArguments({"p", "--run-ns=-1"}).ok());
-  EXPECT_FALSE(ParseStutterArguments({"p", "--what=1"}).ok());
+  for (const char* wrong : {"--target=1:2:3", "--run-ns=-1", "--stop-ns=0", "--what=1", "--parent=x"}) {
+    std::vector<std::string> arguments = line(order);
+    arguments.emplace_back(wrong);
+    EXPECT_FALSE(ParseStutterArguments(arguments).ok()) << wrong;
+  }
 }
 
 }  // namespace

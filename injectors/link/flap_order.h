@@ -1,0 +1,31 @@
+// What triodrill-flap is told, as its argument vector. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "injectors/process/helper_order.h"
+#include "triodrill/status.h"
+#include "triodrill/time.h"
+#include "triodrill/v1/undo.pb.h"
+
+namespace triodrill {
+
+struct FlapOrder {
+  HelperOrder common;
+  v1::LinkIdentity link;
+  Nanos down{0};
+  Nanos up{0};
+  int64_t count = 0;  // 0: as long as it lasts
+};
+
+inline constexpr std::string_view kFlapProgram = "triodrill-flap";
+// The process name under which it says how many times it has seen the interface down: "flap:3".
+inline constexpr std::string_view kFlapCount = "flap:";
+
+// Without the program's name and what is common to all helpers.
+std::vector<std::string> FlapArguments(const FlapOrder& order);
+Result<FlapOrder> ParseFlapArguments(const std::vector<std::string>& arguments);
+
+}  // namespace triodrill

@@ -1,0 +1,181 @@
+#include "injectors/tensor/workload_page.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "injectors/os/clock.h"
+#include "injectors/os/fd.h"
+#include "injectors/os/file.h"
+#include "injectors/os/step.h"
+
+namespace triodrill {
+namespace {
+
+using workload::Page;
+using workload::Rule;
+
+std::string TextOf(const char* bytes, size_t room) { return {bytes, ::strnlen(bytes, room)}; }
+
+bool IsPageLink(const std::string& path) {
+  std::array<char, 128> link{};
+  const ssize_t size = ::readlink(path.c_str(), link.data(), link.size());
+  return size > 0 && std::string_view(link.data(), static_cast<size_t>(size)) == workload::kPageLink;
+}
+
+// nullptr: it is not a page of ours, and that is no error.
+Result<Page*> MapIfPage(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd.valid() && errno == ENOENT) return nullptr;
+  if (!fd.valid()) return ErrnoStatus("open the workload's page", path);
+  struct stat seen {};
+  if (::fstat(fd.get(), &seen) != 0) return ErrnoStatus("look at the workload's page", path);
+  // Without the seals its owner could cut it off under us, which would end this process.
+  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kNeeded) != kNeeded || seen.st_size != static_cast<off_t>(sizeof(Page))) return nullptr;
+  void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) return ErrnoStatus("map the workload's page", path);
+  auto* const page = static_cast<Page*>(memory);
+  if (page->magic.load(std::memory_order_acquire) == workload::kMagic && page->layout == workload::kLayout &&
+      page->bytes == sizeof(Page)) {
+    return page;
+  }
+  ::munmap(memory, sizeof(Page));
+  return nullptr;
+}
+
+}  // namespace
+
+WorkloadPage::WorkloadPage(WorkloadPage&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
+
+WorkloadPage::~WorkloadPage() {
+  if (page_ != nullptr) ::munmap(page_, sizeof(Page));
+}
+
+Result<WorkloadPage> WorkloadPage::Open(const ProcessHandle& process) {
+  const std::string directory = Cat("/proc/", process.identity().pid(), "/fd");
+  const auto ended = [&] { return absl::NotFoundError(Cat(Describe(process.identity()), " has ended")); };
+  const Result<std::vector<std::string>> names = ListDirectory(directory);
+  if (process.Ended()) return ended();
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    const std::string path = Cat(directory, "/", name);
+    if (!IsPageLink(path)) continue;
+    Result<Page*> page = MapIfPage(path);
+    if (process.Ended()) {
+      if (page.ok()) WorkloadPage unmaps_it(*page);
+      return ended();
+    }
+    if (!page.ok()) return page.status();
+    if (*page != nullptr) return WorkloadPage(*page);
+  }
+  return absl::NotFoundError(Cat("find the workload's page of ", Describe(process.identity()),
+                                 ": it has none; the workload must call triodrill_attach of libtriodrill"));
+}
+
+std::vector<WorkloadPage::Tensor> WorkloadPage::Tensors() const {
+  std::vector<Tensor> tensors;
+  for (const workload::TensorEntry& entry : page_->tensors) {
+    Tensor tensor;
+    // Bounded: an owner that never ends writing hides one tensor, and no more.
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      const uint32_t before = entry.sequence.load(std::memory_order_acquire);
+      tensor = {TextOf(entry.name, workload::kTensorName), entry.elements, entry.dtype};
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (before % 2 == 0 && entry.sequence.load(std::memory_order_relaxed) == before) break;
+      tensor = {};
+    }
+    if (tensor.dtype != 0 && !tensor.name.empty()) tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+std::vector<std::string> WorkloadPage::Phases() const {
+  const uint32_t count = std::min(page_->phase_count.load(std::memory_order_acquire), workload::kMostPhases);
+  std::vector<std::string> names;
+  for (uint32_t i = 1; i <= count; ++i) names.push_back(TextOf(page_->phase_names[i], workload::kPhaseName));
+  return names;
+}
+
+int WorkloadPage::FreeRules() const {
+  int free = 0;
+  for (const Rule& rule : page_->rules) free += rule.owner.load(std::memory_order_relaxed) == 0 ? 1 : 0;
+  return free;
+}
+
+Status WorkloadPage::Arm(uint64_t token, const workload::RuleOrder& order) {
+  TRIODRILL_RETURN_IF_ERROR(Withdraw(token));
+  for (uint32_t i = 0; i < workload::kMostRules; ++i) {
+    Rule& rule = page_->rules[i];
+    uint64_t nobody = 0;
+    if (!rule.owner.compare_exchange_strong(nobody, token, std::memory_order_acq_rel)) continue;
+    Step("tensor: place claimed");
+    rule.order = order;
+    rule.fired.store(0, std::memory_order_relaxed);
+    rule.changed.store(0, std::memory_order_relaxed);
+    rule.trouble.store(workload::kNoTrouble, std::memory_order_relaxed);
+    rule.expired.store(0, std::memory_order_relaxed);
+    Step("tensor: rule written");
+    page_->armed.fetch_or(1u << i, std::memory_order_seq_cst);
+    Step("tensor: armed");
+    return Ok();
+  }
+  return absl::ResourceExhaustedError(
+      "arm a rule in the workload's page: all places are taken; end other faults first");
+}
+
+Status WorkloadPage::Withdraw(uint64_t token) {
+  uint32_t ours = 0;
+  for (uint32_t i = 0; i < workload::kMostRules; ++i) {
+    if (page_->rules[i].owner.load(std::memory_order_acquire) == token) ours |= 1u << i;
+  }
+  if (ours == 0) return Ok();
+  page_->armed.fetch_and(~ours, std::memory_order_seq_cst);
+  Step("tensor: disarmed");
+  // The library raises `acting` before it reads `armed` again: once it is 0, nothing of these rules is under way.
+  const bool quiet =
+      LookUntil(std::chrono::seconds(2), [this] { return page_->acting.load(std::memory_order_seq_cst) == 0; });
+  if (!quiet) {
+    return absl::DeadlineExceededError(
+        "withdraw a rule from the workload's page: the workload is applying it and does not come to an end; is it "
+        "stopped?");
+  }
+  for (uint32_t i = 0; i < workload::kMostRules; ++i) {
+    if ((ours >> i & 1) != 0) page_->rules[i].owner.store(0, std::memory_order_release);
+  }
+  Step("tensor: place given back");
+  return Ok();
+}
+
+WorkloadPage::RuleLook WorkloadPage::Look(uint64_t token) const {
+  RuleLook look;
+  for (uint32_t i = 0; i < workload::kMostRules; ++i) {
+    const Rule& rule = page_->rules[i];
+    if (rule.owner.load(std::memory_order_acquire) != token) continue;
+    look.held = true;
+    look.armed = (page_->armed.load(std::memory_order_acquire) >> i & 1) != 0;
+    look.expired = rule.expired.load(std::memory_order_acquire) != 0;
+    look.trouble = rule.trouble.load(std::memory_order_acquire);
+    look.fired = rule.fired.load(std::memory_order_acquire);
+    look.changed = rule.changed.load(std::memory_order_acquire);
+    if (look.changed == 0) return look;
+    look.step = rule.step;
+    look.index = rule.index;
+    look.before = rule.before;
+    look.after = rule.after;
+    look.begun_ns = rule.begun_ns;
+    look.done_ns = rule.done_ns;
+    return look;
+  }
+  return look;
+}
+
+}  // namespace triodrill

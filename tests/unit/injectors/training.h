@@ -1,0 +1,15 @@
+// A process that trains, as far as the workload library can tell.
+#pragma once
+
+#include <string>
+
+#include "tests/unit/injectors/child.h"
+
+namespace triodrill::testing {
+
+// Attached, with the tensors "weights" (8 doubles), "gradients" and "reduced_gradients" (64 floats each), beginning the
+// phases compute, gradients, reduced and applied again and again, with new gradients in each step. In `directory` if
+// that is not "". Not attached if `page` is false.
+Child Training(bool page = true, const std::string& directory = "");
+
+}  // namespace triodrill::testing
