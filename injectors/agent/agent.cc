@@ -21,7 +21,8 @@ class WiredAgent final : public Agent {
       if (Link* link = wire_.load()) link->Say(std::move(what));
     };
     TRIODRILL_ASSIGN_OR_RETURN(watcher_, Watcher::Start(parts.clock, say));
-    Core core(std::move(parts.settings), parts.replayed.outcomes, parts.replayed.begun, parts.replayed.done);
+    Core core(std::move(parts.settings), parts.replayed.outcomes, parts.replayed.begun, parts.replayed.done,
+              std::move(parts.replayed.traces));
     TRIODRILL_ASSIGN_OR_RETURN(
         executor_, Executor::Start(std::move(core), {.clock = parts.clock,
                                                      .journal = parts.journal,

@@ -18,6 +18,7 @@ namespace triodrill::agent {
 // The journal as it was settled at start, before the coordinator was dialled.
 struct Replayed {
   std::vector<ReplayOutcome> outcomes;
+  std::vector<v1::Discharged> traces;  // of what others have undone before
   TimePoint begun;
   TimePoint done;
 };

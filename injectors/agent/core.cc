@@ -33,8 +33,9 @@ bool IsShotName(const std::string& name) {
   });
 }
 
-Core::Core(Settings settings, const std::vector<ReplayOutcome>& replayed, TimePoint replay_begun, TimePoint replay_done)
-    : settings_(std::move(settings)) {
+Core::Core(Settings settings, const std::vector<ReplayOutcome>& replayed, TimePoint replay_begun, TimePoint replay_done,
+           std::vector<v1::Discharged> traces)
+    : settings_(std::move(settings)), traces_(std::move(traces)), started_(replay_begun) {
   for (const ReplayOutcome& one : replayed) {
     const std::string& shot = one.record.fault().shot();
     if (!IsShotName(shot)) {
@@ -302,12 +303,33 @@ void Core::EndOne(const std::string& id, const std::string& reason, TimePoint no
     shot->End(reason, now, actions);
     return;
   }
-  // Not known is not the same as reverted.
   v1::AgentSays says;
+  if (std::optional<v1::Reverted> traced = Traced(id)) {
+    *says.mutable_reverted() = *std::move(traced);
+    actions.push_back(Say{std::move(says)});
+    return;
+  }
+  // Not known is not the same as reverted.
   says.mutable_reverted()->set_shot(id);
   says.mutable_reverted()->set_reason(reason);
   says.mutable_reverted()->set_problem("revert shot " + id + ": it is not known here; next: triodrill-undo --list");
   actions.push_back(Say{std::move(says)});
+}
+
+std::optional<v1::Reverted> Core::Traced(const std::string& id) const {
+  for (const v1::Discharged& trace : traces_) {
+    // The same name means another shot in another run.
+    if (trace.shot() != id || trace.run_id() != run_id_) continue;
+    v1::Reverted outcome;
+    outcome.set_shot(id);
+    outcome.set_confirmed(true);
+    outcome.set_reason("replay");
+    const bool same_clock = trace.boot_id() == settings_.boot_id;
+    outcome.mutable_at()->set_earliest_node_ns(same_clock ? trace.earliest_ns() : 0);
+    outcome.mutable_at()->set_latest_node_ns(same_clock ? trace.latest_ns() : ToNanos(started_));
+    return outcome;
+  }
+  return std::nullopt;
 }
 
 std::optional<TimePoint> Core::LeaseEnd() const {

@@ -30,8 +30,10 @@ struct Settings {
 
 class Core {
  public:
-  // `replayed` is what became of the journal at start, between the two times.
-  Core(Settings settings, const std::vector<ReplayOutcome>& replayed, TimePoint replay_begun, TimePoint replay_done);
+  // `replayed` is what became of the journal at start, between the two times; `traces` what others have undone before
+  // (the guardian of an agent that died).
+  Core(Settings settings, const std::vector<ReplayOutcome>& replayed, TimePoint replay_begun, TimePoint replay_done,
+       std::vector<v1::Discharged> traces = {});
 
   Actions On(Event event, TimePoint now);
 
@@ -55,6 +57,8 @@ class Core {
   void OnTick(TimePoint now, Actions& actions);
   void EndAll(const std::string& reason, TimePoint now, Actions& actions);
   void EndOne(const std::string& shot, const std::string& reason, TimePoint now, Actions& actions);
+  // What is said of a shot of this run that another process has undone; nullopt if there is no trace of it.
+  std::optional<v1::Reverted> Traced(const std::string& shot) const;
   // "" if the node's policy and state allow it.
   std::string Refusal(const v1::Prepare& prepare) const;
   std::string PolicyRefusal(const v1::AimedFault& fault) const;
@@ -68,6 +72,8 @@ class Core {
 
   const Settings settings_;
   std::map<std::string, Shot> shots_;
+  const std::vector<v1::Discharged> traces_;
+  const TimePoint started_;
   std::vector<v1::OpenFault> unreadable_;  // records that no shot can be made of: they arm nothing
 
   bool connected_ = false;

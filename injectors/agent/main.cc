@@ -116,11 +116,14 @@ Result<bool> Serve(const Options& options, const v1::AgentPolicySpec& policy, co
                     .capabilities = Capabilities(),
                     .patience = {}};
   TRIODRILL_ASSIGN_OR_RETURN(settings.boot_id, BootId());
+  Result<std::vector<v1::Discharged>> traces = ReadTraces(journal_directory);
+  Replayed replayed = ReplayNow(*journal, clock);
+  if (traces.ok()) replayed.traces = *std::move(traces);  // without them a shot is "not known", and that is true
   AgentParts parts{.settings = std::move(settings),
                    .coordinator = options.coordinator,
                    .clock = clock,
                    .journal = *journal,
-                   .replayed = ReplayNow(*journal, clock),
+                   .replayed = std::move(replayed),
                    .make = &MakeFromCatalog,
                    .protect = [&protection](const v1::AimedFault& fault) { return protection.Check(fault); },
                    .real_time = true};

@@ -22,8 +22,10 @@ namespace {
 
 constexpr std::string_view kSuffix = ".undo";
 constexpr std::string_view kAside = ".tmp";
+constexpr std::string_view kTraceSuffix = ".gone";
 
 std::string FileName(const std::string& shot) { return Cat(shot, kSuffix); }
+std::string TraceName(const std::string& shot) { return Cat(shot, kTraceSuffix); }
 
 Result<UniqueFd> OpenDirectory(const std::string& directory) {
   UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -44,6 +46,22 @@ Status Lock(int fd, const std::string& directory, bool wait) {
   return ErrnoStatus("lock undo journal", directory);
 }
 
+// Newest first.
+Result<std::vector<v1::Discharged>> ReadTraceFiles(const std::string& directory) {
+  TRIODRILL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
+  std::vector<v1::Discharged> traces;
+  for (const std::string& name : names) {
+    if (name.starts_with('.') || !name.ends_with(kTraceSuffix)) continue;
+    const Result<std::string> bytes = ReadFile(Cat(directory, "/", name));
+    Result<v1::Discharged> trace = bytes.ok() ? DecodeTraceFile(*bytes) : Result<v1::Discharged>(bytes.status());
+    if (trace.ok() && TraceName(trace->shot()) == name) traces.push_back(*std::move(trace));
+  }
+  std::sort(traces.begin(), traces.end(), [](const v1::Discharged& a, const v1::Discharged& b) {
+    return std::make_pair(b.wall_ns(), b.shot()) < std::make_pair(a.wall_ns(), a.shot());
+  });
+  return traces;
+}
+
 class DirectoryJournal final : public UndoJournal {
  public:
   DirectoryJournal(std::string directory, UniqueFd fd, const FileCalls& calls)
@@ -51,6 +69,7 @@ class DirectoryJournal final : public UndoJournal {
 
   Status Record(const v1::UndoRecord& record) override;
   Status Discharge(const std::string& shot) override;
+  Status Trace(const v1::Discharged& trace) override;
   std::vector<Entry> List() const override;
 
   // A file aside was never renamed: nothing was armed under it.
@@ -141,6 +160,23 @@ Status DirectoryJournal::Discharge(const std::string& shot) {
   return ErrnoStatus("fsync undo journal", directory_);
 }
 
+Status DirectoryJournal::Trace(const v1::Discharged& trace) {
+  TRIODRILL_RETURN_IF_ERROR(CheckShotName(trace.shot()));
+  TRIODRILL_ASSIGN_OR_RETURN(const std::string bytes, EncodeTraceFile(trace));
+  const std::string aside = Cat(".", trace.shot(), kTraceSuffix, kAside);
+  absl::Cleanup remove_aside = [&] { calls_.unlink(fd_.get(), aside.c_str()); };
+  TRIODRILL_RETURN_IF_ERROR(WriteAside(aside, bytes));
+  if (calls_.rename(fd_.get(), aside.c_str(), TraceName(trace.shot()).c_str()) != 0) {
+    return ErrnoStatus("rename trace into", Cat(directory_, "/", TraceName(trace.shot())));
+  }
+  std::move(remove_aside).Cancel();
+  Step("journal: trace left");
+  TRIODRILL_ASSIGN_OR_RETURN(const std::vector<v1::Discharged> traces, ReadTraceFiles(directory_));
+  for (size_t i = kMostTraces; i < traces.size(); ++i) calls_.unlink(fd_.get(), TraceName(traces[i].shot()).c_str());
+  if (calls_.sync(fd_.get()) == 0) return Ok();
+  return ErrnoStatus("fsync undo journal", directory_);
+}
+
 std::vector<UndoJournal::Entry> DirectoryJournal::List() const {
   Result<std::vector<Entry>> entries = ReadJournal(directory_);
   // A directory that cannot be listed hides records: it counts as one that cannot be read, and arms nothing.
@@ -190,6 +226,14 @@ Result<std::unique_ptr<UndoJournal>> UndoJournal::Open(const std::string& direct
 
 Result<std::unique_ptr<UndoJournal>> UndoJournal::OpenWaiting(const std::string& directory) {
   return OpenJournal(directory, SystemFileCalls(), true);
+}
+
+Result<std::vector<v1::Discharged>> ReadTraces(const std::string& directory) {
+  TRIODRILL_ASSIGN_OR_RETURN(std::vector<v1::Discharged> traces, ReadTraceFiles(directory));
+  std::erase_if(traces, [&](const v1::Discharged& trace) {
+    return ::access(Cat(directory, "/", FileName(trace.shot())).c_str(), F_OK) == 0;
+  });
+  return traces;
 }
 
 Result<std::vector<UndoJournal::Entry>> ReadJournal(const std::string& directory) {

@@ -35,6 +35,10 @@ class UndoJournal {
   // record.
   virtual Status Discharge(const std::string& shot) = 0;
 
+  // Leaves a trace of a record whose undo was seen, durable when it returns ok; to be called before the Discharge, so
+  // that a crash in between leaves both, and the record counts. The oldest traces beyond kMostTraces go.
+  virtual Status Trace(const v1::Discharged& trace) = 0;
+
   // Every record of the directory, also those that cannot be read (torn, altered, of another format), by file name.
   struct Entry {
     std::string file;
@@ -46,6 +50,12 @@ class UndoJournal {
 // The records of a directory without its lock: for looking while an agent runs. Some may be gone by the time you look.
 Result<std::vector<UndoJournal::Entry>> ReadJournal(const std::string& directory);
 
+inline constexpr size_t kMostTraces = 64;
+
+// The traces of a directory, newest first, without those of records that are still open; what cannot be read is left
+// out. For saying what is known, never for arming.
+Result<std::vector<v1::Discharged>> ReadTraces(const std::string& directory);
+
 // What became of one record in a replay.
 struct ReplayOutcome {
   std::string file;
@@ -56,8 +66,8 @@ struct ReplayOutcome {
   std::string problem;   // "" if confirmed
 };
 
-// Reverts, inspects and discharges every record; never stops at the first failure. In injectors/journal/replay.cc
-// (triodrill::replay), for it knows the catalogue.
+// Reverts, inspects, traces and discharges every record; never stops at the first failure. In
+// injectors/journal/replay.cc (triodrill::replay), for it knows the catalogue.
 std::vector<ReplayOutcome> Replay(UndoJournal& journal);
 
 }  // namespace triodrill

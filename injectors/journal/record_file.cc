@@ -10,8 +10,9 @@
 namespace triodrill {
 namespace {
 
-// magic (8) · format (4) · length of the record (4), little endian · the record · SHA-256 (32) of all before.
-constexpr std::string_view kMagic = "TDUNDO\r\n";
+// magic (8) · format (4) · length of the message (4), little endian · the message · SHA-256 (32) of all before.
+constexpr std::string_view kRecordMagic = "TDUNDO\r\n";
+constexpr std::string_view kTraceMagic = "TDGONE\r\n";
 constexpr size_t kHeaderSize = 16;
 constexpr size_t kDigestSize = 32;
 constexpr size_t kMostRecordSize = 1 << 20;
@@ -39,15 +40,13 @@ Result<std::string> Digest(std::string_view bytes) {
 
 Status Unreadable(std::string_view why) { return absl::DataLossError(Cat("undo record is unreadable: ", why)); }
 
-}  // namespace
-
-Result<std::string> EncodeRecordFile(const v1::UndoRecord& record) {
+Result<std::string> Seal(std::string_view magic, const google::protobuf::MessageLite& message) {
   std::string body;
-  if (!record.SerializeToString(&body)) return absl::InternalError("encode an undo record: not serialisable");
+  if (!message.SerializeToString(&body)) return absl::InternalError("encode an undo record: not serialisable");
   if (body.size() > kMostRecordSize) {
     return absl::ResourceExhaustedError(Cat("encode an undo record: ", body.size(), " bytes are too many"));
   }
-  std::string bytes(kMagic);
+  std::string bytes(magic);
   AppendLittleEndian(bytes, kUndoRecordFormat);
   AppendLittleEndian(bytes, static_cast<uint32_t>(body.size()));
   bytes += body;
@@ -55,9 +54,9 @@ Result<std::string> EncodeRecordFile(const v1::UndoRecord& record) {
   return bytes + digest;
 }
 
-Result<v1::UndoRecord> DecodeRecordFile(std::string_view bytes) {
+Status Unseal(std::string_view magic, std::string_view bytes, google::protobuf::MessageLite* message) {
   if (bytes.size() < kHeaderSize + kDigestSize) return Unreadable(Cat("cut short at ", bytes.size(), " bytes"));
-  if (bytes.substr(0, kMagic.size()) != kMagic) return Unreadable("it does not begin as one");
+  if (bytes.substr(0, magic.size()) != magic) return Unreadable("it does not begin as one");
   const uint32_t format = LittleEndian(bytes.substr(8));
   if (format != kUndoRecordFormat)
     return Unreadable(Cat("format ", format, ", this program reads ", kUndoRecordFormat));
@@ -67,11 +66,29 @@ Result<v1::UndoRecord> DecodeRecordFile(std::string_view bytes) {
   }
   TRIODRILL_ASSIGN_OR_RETURN(const std::string digest, Digest(bytes.substr(0, kHeaderSize + length)));
   if (bytes.substr(kHeaderSize + length) != digest) return Unreadable("its checksum does not match");
+  if (message->ParseFromArray(bytes.data() + kHeaderSize, static_cast<int>(length))) return Ok();
+  return Unreadable("not a record");
+}
+
+}  // namespace
+
+Result<std::string> EncodeRecordFile(const v1::UndoRecord& record) { return Seal(kRecordMagic, record); }
+
+Result<v1::UndoRecord> DecodeRecordFile(std::string_view bytes) {
   v1::UndoRecord record;
-  if (!record.ParseFromArray(bytes.data() + kHeaderSize, static_cast<int>(length))) return Unreadable("not a record");
+  TRIODRILL_RETURN_IF_ERROR(Unseal(kRecordMagic, bytes, &record));
   if (record.format() != kUndoRecordFormat) return Unreadable(Cat("format ", record.format()));
   TRIODRILL_RETURN_IF_ERROR(CheckShotName(record.fault().shot()));
   return record;
+}
+
+Result<std::string> EncodeTraceFile(const v1::Discharged& trace) { return Seal(kTraceMagic, trace); }
+
+Result<v1::Discharged> DecodeTraceFile(std::string_view bytes) {
+  v1::Discharged trace;
+  TRIODRILL_RETURN_IF_ERROR(Unseal(kTraceMagic, bytes, &trace));
+  TRIODRILL_RETURN_IF_ERROR(CheckShotName(trace.shot()));
+  return trace;
 }
 
 }  // namespace triodrill

@@ -1,5 +1,5 @@
 // The bytes of one undo record on disk: a header (magic, format, length), the record, a SHA-256 over both. A torn or
-// altered file is unreadable, never misread. Pure.
+// altered file is unreadable, never misread. The trace of a discharged one likewise, under another magic. Pure.
 #pragma once
 
 #include <string>
@@ -13,5 +13,8 @@ namespace triodrill {
 Result<std::string> EncodeRecordFile(const v1::UndoRecord& record);
 // DataLoss if it is not exactly what EncodeRecordFile wrote.
 Result<v1::UndoRecord> DecodeRecordFile(std::string_view bytes);
+
+Result<std::string> EncodeTraceFile(const v1::Discharged& trace);
+Result<v1::Discharged> DecodeTraceFile(std::string_view bytes);
 
 }  // namespace triodrill

@@ -1,10 +1,23 @@
 #include "injectors/catalog.h"
 #include "injectors/journal/journal.h"
 #include "injectors/journal/settle.h"
+#include "injectors/os/clock.h"
+#include "injectors/os/file.h"
 #include "triodrill/text.h"
 
 namespace triodrill {
 namespace {
+
+// So that an agent that starts later can say that it is done. Without it the undo is no less done: a trace that cannot
+// be left stops nothing.
+void LeaveTrace(UndoJournal& journal, const ReplayOutcome& outcome, v1::Discharged trace) {
+  trace.set_shot(outcome.record.fault().shot());
+  trace.set_run_id(outcome.record.fault().run_id());
+  trace.set_boot_id(BootId().value_or(""));
+  trace.set_wall_ns(WallTime().count());
+  trace.set_evidence(outcome.evidence);
+  static_cast<void>(journal.Trace(trace));
+}
 
 ReplayOutcome ReplayOne(UndoJournal& journal, const UndoJournal::Entry& entry) {
   ReplayOutcome outcome;
@@ -20,11 +33,16 @@ ReplayOutcome ReplayOne(UndoJournal& journal, const UndoJournal::Entry& entry) {
                           "'; use the triodrill-undo of the agent that wrote the record");
     return outcome;
   }
+  SystemClock clock;
+  v1::Discharged trace;
+  trace.set_earliest_ns(ToNanos(clock.Now()));
   const Settled settled = Settle(*row->make(), outcome.record);
+  trace.set_latest_ns(ToNanos(clock.Now()));
   outcome.evidence = settled.evidence;
   outcome.foreign = settled.debt == Debt::kForeign;
   outcome.problem = settled.problem;
   if (settled.debt != Debt::kNone) return outcome;
+  LeaveTrace(journal, outcome, std::move(trace));
   const Status discharged = journal.Discharge(outcome.record.fault().shot());
   outcome.confirmed = discharged.ok();
   if (!discharged.ok()) outcome.problem = std::string(discharged.message());

@@ -283,6 +283,44 @@ TEST(Replay, KeepsWhatCouldNotBeUndoneOpenUntilItIs) {
   EXPECT_EQ(rig.LastPrepared().problem(), "");
 }
 
+v1::Discharged TraceOf(const std::string& shot, const std::string& run, const std::string& boot = "boot") {
+  v1::Discharged trace;
+  trace.set_shot(shot);
+  trace.set_run_id(run);
+  trace.set_boot_id(boot);
+  trace.set_earliest_ns(-20);
+  trace.set_latest_ns(-10);
+  return trace;
+}
+
+TEST(Replay, ByTheGuardianBeforeIsConfirmedToTheRunThatAsks) {
+  CoreRig rig(CoreRig::DefaultSettings(), {}, {TraceOf("1.a.0", "r1")});
+  rig.Connect("r1");
+  rig.Revert("1.a.0");
+  EXPECT_TRUE(rig.LastReverted().confirmed());
+  EXPECT_EQ(rig.LastReverted().reason(), "replay");
+  EXPECT_EQ(rig.LastReverted().at().earliest_node_ns(), -20);
+  EXPECT_EQ(rig.LastReverted().at().latest_node_ns(), -10);
+  rig.Revert("1.b.0");
+  EXPECT_FALSE(rig.LastReverted().confirmed()) << "nobody has undone that one";
+}
+
+TEST(Replay, OfAnotherRunConfirmsNothing) {
+  CoreRig rig(CoreRig::DefaultSettings(), {}, {TraceOf("1.a.0", "r0")});
+  rig.Connect("r1");
+  rig.Revert("1.a.0");
+  EXPECT_FALSE(rig.LastReverted().confirmed());
+}
+
+TEST(Replay, OnAnEarlierBootHasNoTimeButThatItWasBeforeTheStart) {
+  CoreRig rig(CoreRig::DefaultSettings(), {}, {TraceOf("1.a.0", "r1", "another boot")});
+  rig.Connect("r1");
+  rig.Revert("1.a.0");
+  EXPECT_TRUE(rig.LastReverted().confirmed());
+  EXPECT_EQ(rig.LastReverted().at().earliest_node_ns(), 0);
+  EXPECT_EQ(rig.LastReverted().at().latest_node_ns(), 1);
+}
+
 TEST(Replay, ArmsNothingBesideARecordThatCannotBeRead) {
   ReplayOutcome torn;
   torn.file = "x.undo";

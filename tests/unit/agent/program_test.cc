@@ -241,6 +241,13 @@ TEST_F(ProgramTest, IsSurvivedByItsGuardianWhichReverts) {
   StartAgent();
   const AgentEvent back = inbox_.Await(Kind::kConnected);
   EXPECT_EQ(back.said.hello().open_size(), 0);
+  v1::CoordinatorSays revert;
+  revert.mutable_revert()->set_shot("1.a.0");
+  EXPECT_TRUE(fleet_->Send("n1", revert).ok());
+  const v1::Reverted reverted = inbox_.Await(&v1::AgentSays::has_reverted).said.reverted();
+  EXPECT_TRUE(reverted.confirmed()) << reverted.problem();
+  EXPECT_EQ(reverted.reason(), "replay");
+  EXPECT_LT(reverted.at().earliest_node_ns(), reverted.at().latest_node_ns());
 }
 
 TEST_F(ProgramTest, NeverTargetsAProtectedCommandLine) {

@@ -61,6 +61,51 @@ TEST(Journal, KeepsARecordUntilItIsDischarged) {
   EXPECT_THAT(FilesIn(directory.path()), IsEmpty());
 }
 
+v1::Discharged SomeTrace(const std::string& shot, int64_t wall_ns) {
+  v1::Discharged trace;
+  trace.set_shot(shot);
+  trace.set_run_id("r1");
+  trace.set_wall_ns(wall_ns);
+  trace.set_evidence("0 of 1 thread stopped");
+  return trace;
+}
+
+TEST(Journal, KeepsTheNewestTracesOfWhatWasDischarged) {
+  const TemporaryDirectory directory;
+  const auto journal = UndoJournal::Open(directory.path());
+  for (size_t i = 0; i < kMostTraces + 3; ++i) {
+    ASSERT_TRUE((*journal)->Trace(SomeTrace(Cat("1.a.", i), static_cast<int64_t>(i))).ok());
+  }
+  const auto traces = ReadTraces(directory.path());
+  ASSERT_TRUE(traces.ok()) << traces.status();
+  ASSERT_THAT(*traces, SizeIs(kMostTraces));
+  EXPECT_EQ(traces->front().shot(), Cat("1.a.", kMostTraces + 2));
+  EXPECT_EQ(traces->front().evidence(), "0 of 1 thread stopped");
+  EXPECT_EQ(traces->back().shot(), "1.a.3");
+  EXPECT_THAT(FilesIn(directory.path()), SizeIs(kMostTraces));
+  EXPECT_THAT((*journal)->List(), IsEmpty()) << "a trace is no record";
+  ASSERT_TRUE((*journal)->Record(SomeRecord("1.b.0", "r")).ok()) << "and hinders none";
+}
+
+TEST(Journal, ATraceBesideItsOpenRecordCountsNothing) {
+  const TemporaryDirectory directory;
+  const auto journal = UndoJournal::Open(directory.path());
+  ASSERT_TRUE((*journal)->Record(SomeRecord("1.a.0", "r")).ok());
+  ASSERT_TRUE((*journal)->Trace(SomeTrace("1.a.0", 1)).ok());
+  EXPECT_THAT(*ReadTraces(directory.path()), IsEmpty());
+  ASSERT_TRUE((*journal)->Discharge("1.a.0").ok());
+  EXPECT_THAT(*ReadTraces(directory.path()), SizeIs(1));
+}
+
+TEST(Journal, ATraceThatIsTornOrOfAnotherShotIsLeftOut) {
+  const TemporaryDirectory directory;
+  const auto journal = UndoJournal::Open(directory.path());
+  for (const char* shot : {"1.a.0", "1.b.0"}) ASSERT_TRUE((*journal)->Trace(SomeTrace(shot, 1)).ok());
+  std::filesystem::resize_file(directory.path() + "/1.a.0.gone", 40);
+  std::filesystem::rename(directory.path() + "/1.b.0.gone", directory.path() + "/1.c.0.gone");
+  EXPECT_THAT(*ReadTraces(directory.path()), IsEmpty());
+}
+
 TEST(Journal, IsMadePrivate) {
   const TemporaryDirectory parent;
   const std::string directory = parent.path() + "/undo";

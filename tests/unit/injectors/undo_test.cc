@@ -57,6 +57,10 @@ TEST_F(Undo, TakesBackWhatIsOwed) {
   const Finished undone = Run({});
   EXPECT_EQ(undone.code, 0) << undone.err;
   EXPECT_THAT(undone.out, HasSubstr("undone 1.a.0 (process.pause on process/"));
+  const auto traces = ReadTraces(directory_.path());
+  ASSERT_EQ(traces->size(), 1u) << "whoever asks later hears that it is done";
+  EXPECT_EQ(traces->front().shot(), "1.a.0");
+  EXPECT_LT(traces->front().earliest_ns(), traces->front().latest_ns());
   EXPECT_EQ(target.State(), 'S');
   EXPECT_TRUE(JournalIsEmpty());
   EXPECT_THAT(Run({}).out, HasSubstr("nothing is owed"));
