@@ -69,7 +69,8 @@ struct LedgerEntry {
   std::vector<std::string> retests;  // proposed
 };
 struct MakeStore {
-  std::string path;  // an empty directory must be there before anything that follows
+  std::string path;    // an empty directory must be there before anything that follows
+  bool alone = false;  // those of earlier rendezvous, beside it, are of no use any more
 };
 struct ReadCheckpoints {};
 struct EndProgram {};

@@ -71,7 +71,7 @@ void Machine::OrderJoin(std::string source, int64_t step, int peer) {
   join.verify = spec_.recovery().verify();
   if (policy_.Has(Defect::kUnverifiedCheckpoint)) join.verify = false;  // PLANTED DEFECT
   join.peer = peer;
-  actions_.push_back(MakeStore{join.store});
+  actions_.push_back(MakeStore{join.store, true});
   for (int rank = 0; rank < World(); ++rank) {
     if (s_.repair.rendezvous_closed && s_.repair.replaced.contains(rank)) continue;
     join.rank = rank;

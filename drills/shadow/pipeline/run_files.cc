@@ -90,9 +90,10 @@ Checkpoints ListCheckpoints(int shards) {
   return found;
 }
 
-void MakeEmptyDirectory(const std::string& path) {
+void MakeStoreDirectory(const MakeStore& store) {
+  const std::filesystem::path path(store.path);
   std::error_code ignored;  // a store that is not there shows as a join that fails
-  std::filesystem::remove_all(path, ignored);
+  std::filesystem::remove_all(store.alone ? path.parent_path() : path, ignored);
   std::filesystem::create_directories(path, ignored);
 }
 

@@ -30,8 +30,8 @@ class RunFiles {
 // Complete checkpoints of `shards` shards that are not newer than the file `latest` says, newest first.
 Checkpoints ListCheckpoints(int shards);
 
-// An empty directory at `path`, whatever was there.
-void MakeEmptyDirectory(const std::string& path);
+// An empty directory, whatever was there.
+void MakeStoreDirectory(const MakeStore& store);
 
 // True once for each time that somebody made the file `confirm`.
 bool TakeConfirmation();

@@ -48,7 +48,7 @@ void Machine::StartSelfCheck(std::string why) {
 void Machine::OrderGather(const std::string& one, const std::string& other) {
   SelfCheckState& check = s_.self_check;
   const std::string store = Cat(config_.run_dir, "/store/check-", s_.next_check);
-  actions_.push_back(MakeStore{store});
+  actions_.push_back(MakeStore{store, false});
   std::pair<int, int> ids;
   for (int rank = 0; rank < 2; ++rank) {
     RunCheck order;

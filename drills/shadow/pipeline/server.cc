@@ -134,7 +134,7 @@ void Server::Perform(const Action& action, TimePoint now) {
   } else if (const LedgerEntry* entry = std::get_if<LedgerEntry>(&action)) {
     files_[0].Write(*entry);
   } else if (const MakeStore* store = std::get_if<MakeStore>(&action)) {
-    MakeEmptyDirectory(store->path);
+    MakeStoreDirectory(*store);
   } else if (std::holds_alternative<ReadCheckpoints>(action)) {
     pending_.push_back(ListCheckpoints(config_.topology.tensor_parallel));
   } else if (std::holds_alternative<EndProgram>(action)) {
