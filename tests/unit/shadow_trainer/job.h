@@ -53,11 +53,11 @@ class Job {
   int Reap(int number);  // waits for its end; its wait status
 
   // Takes messages until `so`; fails after a bound, with where all ranks are.
-  testing::AssertionResult Until(const std::function<bool()>& so, int within_ms = 30'000);
+  testing::AssertionResult Until(const std::function<bool()>& so, int within_ms = 60'000);
   testing::AssertionResult UntilAllJoined(int epoch);
   testing::AssertionResult UntilAllFailed(int epoch);
   testing::AssertionResult UntilStep(int64_t step);  // all ranks
-  testing::AssertionResult UntilHalted(const std::vector<int>& numbers, int within_ms = 30'000);
+  testing::AssertionResult UntilHalted(const std::vector<int>& numbers, int within_ms = 60'000);
 
   Rank& rank(int number) { return ranks_[static_cast<size_t>(number)]; }
   std::vector<int> All() const;

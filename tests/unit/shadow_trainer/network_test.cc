@@ -53,14 +53,14 @@ TEST(TrainerJobNetwork, AHaltFreesRanksWhoseInterfaceIsDown) {
   }));
   for (const int rank : job.All()) EXPECT_TRUE(job.rank(rank).failed.empty()) << "nothing says so: it hangs";
   job.OrderHalt(job.All());
-  EXPECT_TRUE(job.UntilHalted(job.All(), 3'000));
+  EXPECT_TRUE(job.UntilHalted(job.All(), 15'000));
 
   // A join in the dark fails or hangs; either way the next order is obeyed.
   join.source = "kept";
   job.OrderJoin(join);
   ASSERT_TRUE(job.Until([&] { return job.rank(0).beats > 30; }));
   job.OrderHalt(job.All());
-  EXPECT_TRUE(job.UntilHalted(job.All(), 3'000));
+  EXPECT_TRUE(job.UntilHalted(job.All(), 15'000));
   SetLoopback(true);
   ASSERT_TRUE(job.UntilAllJoined(job.OrderJoin(join)));
   EXPECT_GE(job.rank(0).joined.back().step, seen - 1);
