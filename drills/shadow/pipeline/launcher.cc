@@ -42,6 +42,8 @@ Status Launcher::Open() {
   TRIODRILL_ASSIGN_OR_RETURN(auto links, ListenForLinks(options_.address));
   links_ = std::move(links.first);
   links_port_ = links.second;
+  TRIODRILL_RETURN_IF_ERROR(MakeGpus());
+  StartExporter();
   report_at_ = pipeline_again_ = clock_.Now();
   return Ok();
 }
@@ -68,6 +70,7 @@ void Launcher::Look(int timeout_ms) {
   }
   for (const auto& probe : probes_) look.push_back({probe->pidfd.get(), POLLIN, 0});
   if (pipeline_pidfd_.valid()) look.push_back({pipeline_pidfd_.get(), POLLIN, 0});
+  if (exporter_pidfd_.valid()) look.push_back({exporter_pidfd_.get(), POLLIN, 0});
   if (poll(look.data(), look.size(), timeout_ms) <= 0) return;
   signalfd_siginfo info;
   if (read(signals_.get(), &info, sizeof info) == sizeof info) BeginStop();
@@ -82,6 +85,7 @@ void Launcher::Look(int timeout_ms) {
   for (const auto& trainer : trainers_) ReadTrainer(*trainer);
   ReapTrainers();
   ReapProbes();
+  ReapExporter();
   KeepPipeline();
 }
 

@@ -1,6 +1,6 @@
 // A node's launcher: starts and ends trainers and probes as the pipeline orders, and tells it what happens to them. It
 // decides nothing. One thread. What it started dies with it; it dies with its node. On the first node it also keeps the
-// pipeline running.
+// pipeline running. The node's shadow GPUs are made here, and published by an exporter.
 #pragma once
 
 #include <map>
@@ -47,6 +47,9 @@ class Launcher {
   void ReapTrainers();
   void ReapProbes();
   void KeepPipeline();
+  Status MakeGpus();
+  void StartExporter();
+  void ReapExporter();
   void Report();
   void BeginStop();
   bool Stopped();
@@ -68,6 +71,8 @@ class Launcher {
   OwnedFd pipeline_pidfd_;
   TimePoint pipeline_again_;
   TimePoint report_at_;
+  pid_t exporter_pid_ = 0;  // of the node's shadow GPUs
+  OwnedFd exporter_pidfd_;
   bool stopping_ = false;
   TimePoint kill_at_;
 };

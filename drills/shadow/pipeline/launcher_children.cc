@@ -123,12 +123,13 @@ void Launcher::BeginStop() {
     trainer->Tell(Stop{});
     trainer->Signal(SIGTERM);
   }
+  if (exporter_pidfd_.valid()) PidfdSignal(exporter_pidfd_.get(), SIGKILL);
   for (const auto& probe : probes_) PidfdSignal(probe->pidfd.get(), SIGKILL);
 }
 
 // The pipeline waits for every launcher's connection to close, ours as well.
 bool Launcher::Stopped() {
-  if (!stopping_ || !trainers_.empty() || !probes_.empty()) return false;
+  if (!stopping_ || !trainers_.empty() || !probes_.empty() || exporter_pid_ != 0) return false;
   pipeline_.reset();
   return pipeline_pid_ == 0;
 }

@@ -66,6 +66,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+std::string GpuStateFile(const Options& options) { return Cat("gpu-", options.node, ".state"); }
+
 std::vector<std::string> TrainerArguments(const Options& options, const Config& config, const StartTrainer& order) {
   const v1::ShadowTraining& training = config.policy.spec.training();
   return {"--rank",
@@ -86,6 +88,10 @@ std::vector<std::string> TrainerArguments(const Options& options, const Config& 
           Cat(training.seed()),
           "--step-compute",
           FormatDuration(training.step_compute()),
+          "--gpu-state",
+          GpuStateFile(options),
+          "--gpu",
+          Cat(order.slot.local_rank),
           "--checkpoint-every",
           Cat(training.checkpoint_every()),
           "--keep",

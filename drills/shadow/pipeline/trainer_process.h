@@ -15,6 +15,9 @@
 
 namespace triodrill::shadow::pipeline {
 
+// The node's shadow GPUs, in the run directory.
+std::string GpuStateFile(const Options& options);
+
 // The trainer's arguments. Pure.
 std::vector<std::string> TrainerArguments(const Options& options, const Config& config, const StartTrainer& order);
 

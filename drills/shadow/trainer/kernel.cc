@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "triodrill/text.h"
+
 namespace triodrill::shadow::trainer {
 namespace {
 
@@ -11,16 +13,33 @@ constexpr Nanos kLaunch = std::chrono::milliseconds(4);
 
 }  // namespace
 
-bool SimulatedKernel::Run() {
+Nanos SimulatedKernel::Duration() const {
+  return device_ == nullptr ? step_compute_
+                            : gpu::Stretched(step_compute_, device_->max_sm_mhz(), device_->Now().sm_mhz);
+}
+
+void SimulatedKernel::TellUtilization(TimePoint now, Nanos duration) {
+  if (now > began_ && took_ > Nanos(0)) {
+    device_->SetUtilization(static_cast<uint32_t>(std::min<int64_t>(100, took_ * 100 / (now - began_))));
+  }
+  began_ = now;
+  took_ = duration;
+}
+
+Status SimulatedKernel::Run() {
   TimePoint now = clock_.Now();
-  for (Nanos left = Duration(); left > Nanos(0);) {
+  const Nanos duration = Duration();
+  if (device_ != nullptr) TellUtilization(now, duration);
+  for (Nanos left = duration;;) {
+    lost_ = device_ != nullptr && device_->lost();
+    if (lost_) return absl::UnavailableError(Cat(device_->Name(), " is lost: it has fallen off the bus"));
+    if (left <= Nanos(0)) return Ok();
     const TimePoint began = now;
-    if (!orders_.WaitUntil(began + std::min(left, kLaunch))) return false;
+    if (!orders_.WaitUntil(began + std::min(left, kLaunch))) return absl::CancelledError("a newer order came");
     now = clock_.Now();
     // A wake-up that is a little late is made good by the next launch; longer gaps are lost time.
     left -= std::min(Nanos(now - began), 2 * kLaunch);
   }
-  return true;
 }
 
 }  // namespace triodrill::shadow::trainer

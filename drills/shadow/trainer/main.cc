@@ -9,6 +9,7 @@
 #include <future>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_format.h"
@@ -76,6 +77,11 @@ Status Train(const Options& options) {
   TRIODRILL_ASSIGN_OR_RETURN(const Descriptors fds, Prepare(options));
   Vitals vitals;
   TRIODRILL_ASSIGN_OR_RETURN(ProgressLog log, ProgressLog::Open(Cat("progress-", options.node, ".log"), vitals));
+  std::optional<gpu::HeldGpu> device;
+  if (!options.gpu_state.empty()) {
+    TRIODRILL_ASSIGN_OR_RETURN(gpu::HeldGpu opened, gpu::HeldGpu::Open(options.gpu_state, options.gpu));
+    device.emplace(std::move(opened));
+  }
   SystemClock clock;
   Orders orders;
   MeshGuard guard;
@@ -85,7 +91,7 @@ Status Train(const Options& options) {
   const std::future<void> done = finished.get_future();
   // An exception that gets here ends the process, which is what it should come to.
   std::thread thread([&] {
-    Trainer(options, clock, orders, guard, outbox, vitals, log).Run();
+    Trainer(options, clock, orders, guard, outbox, vitals, log, device ? &*device : nullptr).Run();
     finished.set_value();
   });
   Control control({kControlFd, fds.wakeup.get(), fds.signals.get()}, options.heartbeat, clock, orders, guard, outbox,

@@ -64,7 +64,9 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option("--address", options.address, "Address that the collectives are bound to");
   app.add_option("--run-dir", options.run_dir, "Logs and checkpoints, the same for all ranks");
   app.add_option("--seed", options.seed, "Of weights and data");
-  app.add_option("--step-compute", texts.step_compute, "How long the simulated kernel of a step takes");
+  app.add_option("--step-compute", texts.step_compute, "How long the simulated kernel of a step takes at full clock");
+  app.add_option("--gpu-state", options.gpu_state, "File of the node's shadow GPUs, whose clock the kernel obeys");
+  app.add_option("--gpu", options.gpu, "Which of them");
   app.add_option("--checkpoint-every", options.checkpoint_every, "Steps");
   app.add_option("--keep", options.keep, "Checkpoints kept");
   app.add_option("--heartbeat", texts.heartbeat, "Period");

@@ -20,6 +20,8 @@ struct Options {
   std::string run_dir;
   uint64_t seed = 7;
   Nanos step_compute = std::chrono::milliseconds(40);  // of the simulated kernel
+  std::string gpu_state;                               // file of the node's shadow GPUs; empty: none
+  int gpu = 0;                                         // which of them
   Nanos heartbeat = std::chrono::milliseconds(100);
   int checkpoint_every = 10;
   int keep = 5;

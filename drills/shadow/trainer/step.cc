@@ -36,7 +36,7 @@ Status ReduceGradients(StepParts& parts, Mesh& mesh, int64_t step, Stopwatch& wa
   const bool peer = IsDue(parts.checks.peer_replay_every, step);
   parts.vitals.phase = Phase::kCompute;
   parts.workload.Compute();
-  if (!parts.kernel.Run()) return absl::CancelledError("a newer order came");
+  TRIODRILL_RETURN_IF_ERROR(parts.kernel.Run());
   memory.RunForward(step, peer);
 
   parts.vitals.phase = Phase::kForward;

@@ -20,7 +20,8 @@ struct StepParts {
 };
 
 struct StepOutcome {
-  // Cancelled: a newer order came. Unavailable: a collective broke. Internal: the ranks are not in the same step.
+  // Cancelled: a newer order came. Unavailable: a collective broke, or the GPU is lost. Internal: the ranks are not in
+  // the same step.
   Status status;
   std::vector<Finding> findings;  // some: the step was applied by nobody
   std::vector<Record> records;    // of all ranks

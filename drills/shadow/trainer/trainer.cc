@@ -1,18 +1,20 @@
 #include "drills/shadow/trainer/trainer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "drills/shadow/trainer/digest.h"
 #include "drills/shadow/trainer/restore.h"
+#include "triodrill/exit_code.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::trainer {
 
 Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard& guard, Outbox& outbox, Vitals& vitals,
-                 ProgressLog& log)
+                 ProgressLog& log, const gpu::HeldGpu* device)
     : options_(options),
       clock_(clock),
       orders_(orders),
@@ -22,7 +24,7 @@ Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard
       log_(log),
       memory_(options.layout, options.seed, options.rank),
       workload_(memory_),
-      kernel_(options.step_compute, clock, orders),
+      kernel_(options.step_compute, clock, orders, device),
       writer_(options.keep, [this](const Saved& saved) {
         outbox_.Post(saved);
         if (saved.stage == "durable") log_.Line(Cat("saved step=", saved.step, " rank=0"));
@@ -47,10 +49,18 @@ void Trainer::Obey(const Join& join) {
   }
   epoch_ = join.epoch;
   const Status status = JoinAndTrain(join);
+  if (kernel_.lost()) EndWithoutGpu(status);
   if (status.ok()) return;           // a finding, which was said
   mesh_.reset();                     // the others are to see it too, at once
   if (orders_.Superseded()) return;  // what breaks because of a newer order is no failure
   Fail(join.epoch, status);
+}
+
+// As a program ends that gets an error from its GPU for each call it makes: nothing in this process can be used again,
+// and the connections break with it.
+void Trainer::EndWithoutGpu(const Status& status) {
+  std::cerr << Cat("rank ", memory_.rank, ": step ", memory_.state.step + 1, ": ", std::string(status.message()), "\n");
+  std::_Exit(static_cast<int>(ExitCode::kInternal));
 }
 
 void Trainer::Fail(int epoch, const Status& status) {

@@ -18,7 +18,7 @@ namespace triodrill::shadow::trainer {
 class Trainer {
  public:
   Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard& guard, Outbox& outbox, Vitals& vitals,
-          ProgressLog& log);
+          ProgressLog& log, const gpu::HeldGpu* device);
   // Until an order to stop.
   void Run();
 
@@ -32,6 +32,7 @@ class Trainer {
   void Obey(const Join& join);
   Status JoinAndTrain(const Join& join);
   void Fail(int epoch, const Status& status);
+  [[noreturn]] void EndWithoutGpu(const Status& status);
   Status Train();
   void SayFindings(int64_t step, const std::vector<Finding>& findings);
   void AfterStep(const StepOutcome& outcome);

@@ -93,33 +93,39 @@ void Job::Start(int number) {
   const std::string shards = std::to_string(options_.tensor_parallel);
   const std::string local = std::to_string(number % options_.tensor_parallel);
   const std::string node = Cat("n", number / options_.tensor_parallel);
-  const std::vector<std::string> words = {kProgram,
-                                          "--rank",
-                                          std::to_string(number),
-                                          "--local-rank",
-                                          local,
-                                          "--world",
-                                          world,
-                                          "--tensor-parallel",
-                                          shards,
-                                          "--node",
-                                          node,
-                                          "--address",
-                                          "127.0.0.1",
-                                          "--run-dir",
-                                          dir_,
-                                          "--seed",
-                                          "7",
-                                          "--step-compute",
-                                          options_.step_compute,
-                                          "--checkpoint-every",
-                                          "10",
-                                          "--keep",
-                                          "3",
-                                          "--heartbeat",
-                                          "20ms",
-                                          "--checks",
-                                          options_.checks};
+  std::vector<std::string> words = {kProgram,
+                                    "--rank",
+                                    std::to_string(number),
+                                    "--local-rank",
+                                    local,
+                                    "--world",
+                                    world,
+                                    "--tensor-parallel",
+                                    shards,
+                                    "--node",
+                                    node,
+                                    "--address",
+                                    "127.0.0.1",
+                                    "--run-dir",
+                                    dir_,
+                                    "--seed",
+                                    "7",
+                                    "--step-compute",
+                                    options_.step_compute,
+                                    "--checkpoint-every",
+                                    "10",
+                                    "--keep",
+                                    "3",
+                                    "--heartbeat",
+                                    "20ms",
+                                    "--checks",
+                                    options_.checks};
+  if (!options_.gpu_state.empty()) {
+    for (const std::string& word :
+         {std::string("--gpu-state"), options_.gpu_state, std::string("--gpu"), Cat(number)}) {
+      words.push_back(word);
+    }
+  }
   one.pid = fork();
   ASSERT_GE(one.pid, 0);
   if (one.pid == 0) Exec(words, theirs.get(), Cat(dir_, "/", number, ".err"));

@@ -18,6 +18,7 @@ struct JobOptions {
   int world = 8;
   int tensor_parallel = 2;
   std::string step_compute = "1ms";
+  std::string gpu_state = "";  // a file of at least `world` shadow GPUs, one a rank; empty: none
   std::string checks = "gradient_hash,state_hash,norm,collective_checksum,replay:8,peer_replay:8,abft";
 };
 

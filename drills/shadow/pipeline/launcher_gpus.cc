@@ -1,0 +1,54 @@
+// The launcher's shadow GPUs: as many as it has slots, and an exporter of theirs.
+#include <cstdio>
+
+#include "drills/shadow/gpu/state_file.h"
+#include "drills/shadow/namespaces.h"
+#include "drills/shadow/pipeline/launcher.h"
+#include "triodrill/text.h"
+
+namespace triodrill::shadow::pipeline {
+namespace {
+
+// Where dcgm-exporter listens, too; in the node's own network namespace.
+constexpr char kExporterListens[] = "127.0.0.1:9400";
+
+void Warn(const std::string& text) { std::fprintf(stderr, "triodrill-node: warning: %s\n", text.c_str()); }
+
+}  // namespace
+
+// A launcher that is started again finds the GPUs as they are, locks and errors and all: hardware does not forget
+// either.
+Status Launcher::MakeGpus() {
+  const std::string file = GpuStateFile(options_);
+  const Result<gpu::MappedState> there = gpu::MappedState::Open(file, true);
+  if (there.ok() && static_cast<int>((*there)->count) == me_->slots) return Ok();
+  if (!there.ok() && !absl::IsNotFound(there.status())) {
+    Warn(Cat(std::string(there.status().message()), "; it is made anew"));
+  }
+  return gpu::MakeState(file, {me_->slots, config_.policy.spec.training().seed(), options_.node}, /*replace=*/true);
+}
+
+// Nothing depends on it: a job trains on without being watched.
+void Launcher::StartExporter() {
+  Spawning spawning;
+  spawning.program = programs_ + "/triodrill-gpu-exporter";
+  spawning.arguments = {"--state", GpuStateFile(options_), "--listen", kExporterListens, "--hostname", options_.node};
+  const Result<pid_t> pid = Spawn(spawning);
+  if (!pid.ok()) return Warn(std::string(pid.status().message()));
+  exporter_pid_ = *pid;
+  exporter_pidfd_.Reset(PidfdOpen(*pid));
+}
+
+void Launcher::ReapExporter() {
+  if (exporter_pid_ == 0 || !Ended(exporter_pidfd_.get())) return;
+  const std::optional<ExitStatus> status = Reap(exporter_pid_);
+  if (!status) return;
+  exporter_pid_ = 0;
+  exporter_pidfd_.Reset();
+  if (stopping_) return;
+  Warn(Cat("the exporter of the shadow GPUs ended (", status->signal != 0 ? "signal " : "code ",
+           status->signal != 0 ? status->signal : status->code,
+           "); nobody publishes them until the launcher is restarted"));
+}
+
+}  // namespace triodrill::shadow::pipeline
