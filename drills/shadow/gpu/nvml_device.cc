@@ -27,7 +27,7 @@ Return Get(Device device, Tell tell, Outs*... outs) {
   Gpu* gpu = nullptr;
   const Return found = Find(device, &gpu);
   if (found != kSuccess) return found;
-  if (((outs == nullptr) || ...)) return kInvalidArgument;
+  if (!(... && outs)) return kInvalidArgument;
   tell(static_cast<const Gpu&>(*gpu));
   return kSuccess;
 }

@@ -32,8 +32,6 @@ TEST(GpuTrainer, IsSlowedByItsOwnClockAloneAndComputesTheSame) {
   // What its kernel waits is what the clocks' ratio makes of it; the machine may only add to that.
   EXPECT_GE(job.rank(1).beat.compute_ns, kStepNs * 1980 / 210);
   EXPECT_GE(job.rank(0).beat.compute_ns, kStepNs);
-  EXPECT_GE(job.rank(0).beat.wait_ns, job.rank(0).beat.compute_ns) << "the fast one waits for the slow one";
-  EXPECT_GT((*state)->gpus[1].utilization.load(), (*state)->gpus[0].utilization.load());
   const trainer::StateHashes logged = job.Logged();
   const trainer::StateHashes reference = job.Reference(20);
   EXPECT_EQ(logged.at(20), reference.at(20));

@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
+#include "drills/shadow/gpu/fields.h"
+#include "drills/shadow/gpu/state_file.h"
 #include "drills/shadow/pipeline/trainer_process.h"
 #include "drills/shadow/system_clock.h"
 #include "triodrill/text.h"
@@ -109,6 +111,7 @@ class TwoNodes {
     const std::vector<pid_t> found = Processes(text);
     return found.size() == 1 ? found[0] : 0;
   }
+  std::string File(const std::string& name) const { return run_.File(name); }
   const std::vector<pid_t>& launchers() const { return launchers_; }
 
  private:
@@ -148,6 +151,23 @@ TEST(PipelineProgram, AKilledTrainerIsStartedAgainAndEverybodyJoins) {
   EXPECT_TRUE(Eventually([&] { return job.StepOf("n0") > step + 5; })) << job.Log();
   EXPECT_EQ(job.TheOne("triodrill-trainer --rank 0 "), survivor);
   EXPECT_NE(job.TheOne("triodrill-trainer --rank 1 "), victim);
+}
+
+TEST(PipelineProgram, ALostGpuCostsItsSlotAndNoMore) {
+  TwoNodes job;
+  ASSERT_TRUE(job.UntilLogged(" restored step=0 epoch=1\n")) << job.Log();
+  ASSERT_TRUE(Eventually([&] { return job.StepOf("n1") >= 7; })) << job.Log();
+  const pid_t survivor = job.TheOne("triodrill-trainer --rank 0 ");
+  const Result<gpu::MappedState> state = gpu::MappedState::Open(job.File("gpu-n1.state"), true);
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ((*state)->count, 1U);
+  ASSERT_TRUE(gpu::SetField(**state, 0, "lost=1").ok());
+  ASSERT_TRUE(job.UntilLogged("replaced slot=s0/0 rank=1 instead_of=n1/0")) << job.Log();
+  EXPECT_THAT(job.Log(), HasSubstr("is lost: it has fallen off the bus"));
+  EXPECT_THAT(job.Log(), HasSubstr("isolated slot=n1/0 level=gpu"));
+  EXPECT_THAT(job.Log(), Not(HasSubstr("isolated slot=n0")));
+  ASSERT_TRUE(Eventually([&] { return job.StepOf("s0") >= 12; })) << job.Log();
+  EXPECT_EQ(job.TheOne("triodrill-trainer --rank 0 "), survivor);
 }
 
 TEST(PipelineProgram, AKilledPipelineIsStartedAgainAndTheJobNeverNotices) {
