@@ -111,10 +111,11 @@ DemoPart PartOf(const DemoOptions& options) {
             {"software/kill-one-rank.yaml", "software/pause-one-rank.yaml", "network/link-down.yaml",
              "hardware/straggler.yaml"}};
   }
-  return {"reference",
-          "the reference pipeline",
-          {"software/kill-in-place.yaml", "software/pause-one-rank.yaml", "network/link-lost.yaml",
-           "hardware/straggler.yaml"}};
+  return {
+      "reference",
+      "the reference pipeline",
+      {"software/kill-in-place.yaml", "software/hung-rank.yaml", "network/link-flap.yaml", "hardware/slow-rank.yaml",
+       "data/flip-after-allreduce.yaml", "data/flip-before-allreduce.yaml", "hardware/drift.yaml"}};
 }
 
 // Runs one drill of the demo and prints its report.

@@ -135,6 +135,8 @@ void Stepper::AdvanceShot(ShotState& shot) {
 
 void Stepper::HoldOrRevert(ShotState& shot) {
   if (shot.shot.sham()) {
+    // Nothing was applied, but the node keeps the target reserved until it is told, or until the hold's maximum.
+    out_.push_back(CancelShot{shot.shot.name(), shot.shot.node()});
     shot.stage = Stage::kOver;
     return;
   }

@@ -143,6 +143,7 @@ class Maker {
       shot->set_index(index++);
       shot->set_kind(choice.kind);
       *shot->mutable_with() = choice.with;
+      FillFromProfile(*shot->mutable_with());
       shot->set_role(fault.target().role());
       shot->set_node(aim.node);
       shot->set_local_rank(aim.local_rank);
@@ -158,6 +159,12 @@ class Maker {
       }
       *shot->mutable_max_hold() = ToProto(held);
     }
+  }
+
+  // What only the pipeline's profile knows: how a worker of this job is told from other processes.
+  void FillFromProfile(v1::Parameters& with) const {
+    if (!with.has_process_crash_loop() || !with.process_crash_loop().match().empty()) return;
+    with.mutable_process_crash_loop()->set_match(request_.pipeline.spec().workload().rank_process().command_line());
   }
 
   // What the reader should know before anything runs.

@@ -68,7 +68,7 @@ bool Measure(const char* drill, const std::string& trials) {
 int main(int argc, char** argv) {
   const std::string trials = argc > 1 ? argv[1] : "5";
   bool all = true;
-  for (const char* drill : {"software/kill-in-place.yaml", "software/pause-one-rank.yaml", "network/link-lost.yaml"}) {
+  for (const char* drill : {"software/kill-in-place.yaml", "software/hung-rank.yaml", "network/link-lost.yaml"}) {
     all = triodrill::Measure(drill, trials) && all;
   }
   return all ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -106,7 +106,7 @@ std::string NameOf(const ::testing::TestParamInfo<const char*>& info) {
   }
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Of, Truth, ::testing::Values("software/kill-in-place.yaml", "software/pause-one-rank.yaml"),
+INSTANTIATE_TEST_SUITE_P(Of, Truth, ::testing::Values("software/kill-in-place.yaml", "software/hung-rank.yaml"),
                          NameOf);
 
 }  // namespace

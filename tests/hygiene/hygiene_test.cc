@@ -26,6 +26,7 @@ TEST(Repository, RunsEveryTestItHas) { EXPECT_THAT(UnregisteredTests(Tree()), Is
 TEST(Repository, NamesItsSources) { EXPECT_THAT(Globs(Tree()), IsEmpty()); }
 TEST(Repository, LeavesNothingForLater) { EXPECT_THAT(LeftForLater(Tree()), IsEmpty()); }
 TEST(Repository, ExplainsItsDrills) { EXPECT_THAT(DrillsWithoutWords(Tree()), IsEmpty()); }
+TEST(Repository, KeepsTheTruthFromTheMeasuring) { EXPECT_THAT(ReadersOfTheTruth(Tree()), IsEmpty()); }
 TEST(Repository, NamesNobodysHome) { EXPECT_THAT(HomePaths(Tree()), IsEmpty()); }
 TEST(Repository, DescribesItsFolders) { EXPECT_THAT(FoldersWithoutReadme(Tree()), IsEmpty()); }
 

@@ -217,6 +217,24 @@ Findings HomePaths(const Files& files) {
   return findings;
 }
 
+Findings ReadersOfTheTruth(const Files& files) {
+  static const RE2 kTruth(R"(truth\.jsonl)");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (file.Top() == "drills" || file.Top() == "tests" || file.Is(".md")) continue;
+    ForEachMatch(file.text, kTruth, [&](size_t line, const Groups& groups) {
+      findings.push_back(At(file, line, "reaches for the truth channel: " + groups[0]));
+    });
+  }
+  for (const SourceFile& file : files) {
+    const bool profile = file.path.starts_with("drills/pipelines/") || file.path.starts_with("drills/library/");
+    if (profile && file.text.find("truth.jsonl") != std::string::npos) {
+      findings.push_back(At(file, 1, "feeds the truth channel to the measuring"));
+    }
+  }
+  return findings;
+}
+
 Findings FoldersWithoutReadme(const Files& files) {
   std::set<std::string> folders;
   std::set<std::string> described;

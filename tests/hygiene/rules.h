@@ -48,6 +48,10 @@ Findings DrillsWithoutWords(const Files& files);
 // No path of somebody's machine.
 Findings HomePaths(const Files& files);
 
+// What measures and judges has no way to what the reference pipeline itself knows: only drills/ (which writes it),
+// tests and documents name the truth channel.
+Findings ReadersOfTheTruth(const Files& files);
+
 // Every top folder says what it is in its README.md.
 Findings FoldersWithoutReadme(const Files& files);
 

@@ -151,6 +151,12 @@ TEST(DrillsWithoutWords, AreFound) {
               IsEmpty());
 }
 
+TEST(ReadersOfTheTruth, AreFound) {
+  EXPECT_THAT(ReadersOfTheTruth(One("coordinator/x.cc", "Open(run_dir + \"/truth.jsonl\");\n")), SizeIs(1));
+  EXPECT_THAT(ReadersOfTheTruth(One("drills/pipelines/x.yaml", "path: ${run_dir}/truth.jsonl\n")), SizeIs(1));
+  EXPECT_THAT(ReadersOfTheTruth(One("tests/e2e/truth_test.cc", "Open(\"truth.jsonl\");\n")), SizeIs(0));
+}
+
 TEST(HomePaths, AreFound) {
   EXPECT_THAT(HomePaths(One("README.md",
                             "run /ho"

@@ -307,6 +307,14 @@ TEST(Conductor, StartsAtTheStepThatWasAskedFor) {
   EXPECT_LE(waited, std::chrono::seconds(6));
 }
 
+TEST(Conductor, AShamGivesTheTargetBackSoThatTheNextTrialMayUseIt) {
+  Stage stage(PauseDrill(0, 1));
+  stage.Run();
+  EXPECT_THAT(stage.log(), ElementsAre("prepare", "arm", "cancel"));
+  EXPECT_EQ(stage.Count(What::kReverted), 0);
+  EXPECT_EQ(stage.outcome(), "finished");
+}
+
 TEST(Conductor, ADrillWithoutFaultsObservesItsShamTrials) {
   Stage stage(EmptyDrill(0, 3));
   stage.Run();

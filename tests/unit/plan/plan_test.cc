@@ -53,6 +53,16 @@ TEST(Plan, PickReachesEverySlotOverManyTrials) {
   EXPECT_THAT(nodes, ::testing::UnorderedElementsAre("n0", "n1", "n2"));
 }
 
+TEST(Plan, ACrashLoopKillsWhatTheProfileCallsAWorkerUnlessItSaysOtherwise) {
+  v1::Drill drill = EmptyDrill(1, 0);
+  *AddFault(drill, "loop", "process.crash_loop").mutable_hold()->mutable_for_() = Seconds(1);
+  plan::Request request = RequestOf(drill);
+  request.pipeline.mutable_spec()->mutable_workload()->mutable_rank_process()->set_command_line("train");
+  EXPECT_EQ(plan::MakePlan(request).plan->trials(0).shots(0).with().process_crash_loop().match(), "train");
+  request.drill.mutable_spec()->mutable_faults(0)->mutable_with()->mutable_process_crash_loop()->set_match("mine");
+  EXPECT_EQ(plan::MakePlan(request).plan->trials(0).shots(0).with().process_crash_loop().match(), "mine");
+}
+
 // n2 is a spare: two ranks serve.
 plan::Request WithASpare(const v1::Drill& drill) {
   plan::Request request = RequestOf(drill);

@@ -6,6 +6,7 @@
 #include "coordinator/engines/local_engine.h"
 #include "drills/shadow/plan.h"
 #include "re2/re2.h"
+#include "triodrill/schema/catalogue.h"
 #include "triodrill/schema/policy.h"
 
 namespace triodrill::engines {
@@ -100,8 +101,8 @@ TEST(AgentPolicy, AllowsEveryFaultOfTheSchemaOnAShadowNode) {
   EXPECT_TRUE(policy.spec().shadow());
   EXPECT_EQ(policy.spec().max_hold().seconds(), 300);
   EXPECT_THAT(policy.spec().protect_interfaces(), ElementsAre("lo"));
-  EXPECT_THAT(policy.spec().faults(), ::testing::UnorderedElementsAre("process.kill", "process.pause", "cpu.throttle",
-                                                                      "cpu.stutter", "link.down"));
+  for (const FaultRow& row : FaultCatalogue()) EXPECT_THAT(policy.spec().faults(), ::testing::Contains(row.kind));
+  EXPECT_EQ(policy.spec().faults_size(), static_cast<int>(FaultCatalogue().size()));
 }
 
 TEST(AgentPolicy, ProtectsOurProgramsAndNotAJobThatHasOurNameInAnArgument) {
