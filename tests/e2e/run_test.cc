@@ -102,7 +102,7 @@ TEST_F(RunTest, ASecondRunOnThePartitionIsRefused) {
   EXPECT_EQ(second->Wait(kLong), 3) << second->Err();
   EXPECT_THAT(second->Err(), HasSubstr("another run has this partition"));
   EXPECT_FALSE(std::filesystem::exists(partition_.Path("b2"))) << "a run that was refused left a bundle";
-  const auto abort = partition_.Start({"abort", "--state-dir", partition_.state_dir()});
+  const auto abort = partition_.Start({"abort", "--pipeline", "torchrun", "--state-dir", partition_.state_dir()});
   EXPECT_EQ(abort->Wait(kLong), 0) << abort->Err();
   EXPECT_EQ(first->Wait(kLong), 4) << first->Err();
 }
@@ -118,7 +118,7 @@ TEST_F(RunTest, CtrlCInTheMiddleOfAHoldUndoesEverything) {
 }
 
 TEST_F(RunTest, ACoordinatorKilledInTheMiddleOfAHoldLeavesEveryNodeWholeWithinTheLease) {
-  const auto up = partition_.Start({"shadow", "up", "--state-dir", partition_.state_dir()});
+  const auto up = partition_.Start({"shadow", "up", "--pipeline", "torchrun", "--state-dir", partition_.state_dir()});
   ASSERT_EQ(up->Wait(kLong), 0) << up->Err();
   auto run = partition_.StartRun("software/pause-one-rank.yaml",
                                  {"--trials", "1", "--sham", "0", "--out", partition_.Path("b")});
@@ -127,7 +127,7 @@ TEST_F(RunTest, ACoordinatorKilledInTheMiddleOfAHoldLeavesEveryNodeWholeWithinTh
   run->Signal(SIGKILL);
   ASSERT_EQ(run->Wait(kLong), 128 + SIGKILL);
   EXPECT_TRUE(Eventually(std::chrono::seconds(10), [&] { return StoppedWorkers() == 0; }));
-  const auto recover = partition_.Start({"recover", "--state-dir", partition_.state_dir()});
+  const auto recover = partition_.Start({"recover", "--pipeline", "torchrun", "--state-dir", partition_.state_dir()});
   EXPECT_EQ(recover->Wait(kLong), 0) << recover->Err();
   const auto judge = partition_.Start({"judge", partition_.Path("b")});
   EXPECT_NE(judge->Wait(kLong), 0);  // incomplete: never a pass
