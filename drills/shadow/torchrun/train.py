@@ -3,7 +3,8 @@
 A two-layer network learns a synthetic regression. Everything follows from the seed: the model, the function to be learnt,
 and each batch from (step, rank), so that a run that was interrupted and restored walks the same path as one that was not.
 Rank 0 saves every SAVE_EVERY steps, whole or not at all; at the start rank 0 reads the last good checkpoint and
-broadcasts it. The job knows nothing of drills: what it says, it says in its log.
+broadcasts it. What it says, it says in its log; where triodrill's Python binding is there, its step, its phases and its tensors
+can be looked at, and its tensors reached, by a drill.
 
 $TRIODRILL_RUN_DIR/progress-HOST.log, one write a line (lines of a killed worker and its successor never mix):
     step=N rank=R local_rank=L restart=K loss=X     N steps are done
@@ -128,6 +129,18 @@ def restore(model, optimizer, checkpoint, log, rank):
     return state["step"]
 
 
+def watched(rank, world, bare, model, optimizer):
+    """The job as a drill sees it; None without the binding."""
+    try:
+        import triodrill  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        return None
+    job = triodrill.attach(rank, world)
+    job.watch(bare, optimizer)
+    job.hook(model)
+    return job
+
+
 def main():
     torch.set_num_threads(1)
     run_dir = os.environ["TRIODRILL_RUN_DIR"]
@@ -144,6 +157,7 @@ def main():
     model = DistributedDataParallel(bare)
     batches = Batches()
     ballast = torch.randn(128, 128)
+    job = watched(rank, dist.get_world_size(), bare, model, optimizer)
 
     for step in range(first, STEPS):
         began = time.monotonic()
@@ -154,8 +168,13 @@ def main():
             time.sleep(rest)  # stands for the accelerator's share of the step
         optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(model(inputs), wanted)
-        loss.backward()
+        loss.backward()  # "gradients" begins in here, before each bucket's all-reduce
+        if job is not None:
+            job.phase("reduced")
         optimizer.step()
+        if job is not None:
+            job.phase("applied")
+            job.progress(step + 1)
         log.say(f"step={step + 1} rank={rank} local_rank={local_rank} restart={restart} loss={loss.item():.6f}")
         if rank == 0 and (step + 1) % SAVE_EVERY == 0:
             checkpoint.save({"step": step + 1, "model": bare.state_dict(), "optimizer": optimizer.state_dict()})

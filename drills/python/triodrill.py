@@ -35,9 +35,15 @@ LONGEST_NAME = 47
 
 
 def _load(path):
-    try:
-        library = ctypes.CDLL(path or os.environ.get("TRIODRILL_LIBRARY") or "libtriodrill.so.1")
-    except OSError:
+    library = None
+    for name in (path, os.environ.get("TRIODRILL_LIBRARY"), "libtriodrill.so.1"):
+        try:
+            library = ctypes.CDLL(name) if name else None
+        except OSError:
+            continue
+        if library is not None:
+            break
+    if library is None:
         return None
     library.triodrill_register_tensor.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int]
     library.triodrill_unregister_tensor.argtypes = [ctypes.c_char_p]
