@@ -48,7 +48,7 @@ class Truth : public ::testing::TestWithParam<const char*> {
   }
   static std::string Trials() {
     const char* const asked = std::getenv("TRIODRILL_TRUTH_TRIALS");
-    return asked == nullptr ? "3" : asked;
+    return asked == nullptr ? "2" : asked;
   }
   // The run's observations of one signal, in order.
   std::vector<Observed> Seen(const std::string& means) const {
