@@ -83,14 +83,14 @@ Result<WorkloadPage> WorkloadPage::Open(const ProcessHandle& process) {
 
 std::vector<WorkloadPage::Tensor> WorkloadPage::Tensors() const {
   std::vector<Tensor> tensors;
-  for (const workload::TensorEntry& entry : page_->tensors) {
+  for (workload::TensorEntry& entry : page_->tensors) {
     Tensor tensor;
     // Bounded: an owner that never ends writing hides one tensor, and no more.
     for (int attempt = 0; attempt < 100; ++attempt) {
       const uint32_t before = entry.sequence.load(std::memory_order_acquire);
       tensor = {TextOf(entry.name, workload::kTensorName), entry.elements, entry.dtype};
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (before % 2 == 0 && entry.sequence.load(std::memory_order_relaxed) == before) break;
+      // Adds nothing, but what was read above cannot be read after it.
+      if (before % 2 == 0 && entry.sequence.fetch_add(0, std::memory_order_acq_rel) == before) break;
       tensor = {};
     }
     if (tensor.dtype != 0 && !tensor.name.empty()) tensors.push_back(std::move(tensor));

@@ -115,8 +115,7 @@ class Acting {
   void Keep(const Span& span, int64_t at, uint64_t within, uint64_t before, uint64_t after) {
     const uint64_t number = page_.fired_count.load(std::memory_order_relaxed) + 1;
     Fired& fired = page_.fired[(number - 1) % kMostFired];
-    fired.number.store(0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
+    fired.number.exchange(0, std::memory_order_acq_rel);  // nothing below is seen before it is 0
     fired.token = token_;
     fired.step = step_;
     fired.monotonic_ns = at;
