@@ -164,7 +164,7 @@ ExitCode Demo(const DemoOptions& options, Interrupts& interrupts) {
     const DrillResult result = RunOne(**session, *drill, *profiles, *std::move(bundle), clock, voice);
     all_judged = all_judged && result.derived && result.derived->verdict.outcome == RunOutcome::kFinished;
     lines.push_back(absl::StrFormat(
-        "  %-18s %s", name, result.derived ? result.derived->verdict.headline : "no verdict: " + result.problem));
+        "  %-22s %s", name, result.derived ? result.derived->verdict.headline : "no verdict: " + result.problem));
     if (!EndsTheDemo(result)) continue;
     code = result.exit_code;
     break;

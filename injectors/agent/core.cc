@@ -243,6 +243,11 @@ std::string Core::Refusal(const v1::Prepare& prepare) const {
 
 void Core::OnPrepare(const v1::Prepare& prepare, TimePoint, Actions& actions) {
   const std::string& id = prepare.fault().shot();
+  // A name is one shot's within a plan; a run may carry out several plans, one after the other.
+  if (const Shot* known = Find(id);
+      known != nullptr && known->phase() == Shot::Phase::kOver && known->ask().plan_digest() != prepare.plan_digest()) {
+    shots_.erase(id);
+  }
   if (const Shot* known = Find(id)) {
     const bool same = known->ask().SerializeAsString() == prepare.SerializeAsString();
     if (same) {

@@ -287,6 +287,21 @@ TEST(Core, CancelsAnArmedFaultWithoutTouchingTheTarget) {
   EXPECT_THAT(rig.node.calls, ElementsAre("prepare 1.a.0", "record 1.a.0", "discharge 1.a.0"));
 }
 
+TEST(Core, ANameMayComeAgainInAnotherPlanOnceItsFaultIsOver) {
+  CoreRig rig;
+  rig.Connect();
+  v1::Prepare first = CoreRig::Ask("1.a.0");
+  first.set_plan_digest("one plan");
+  rig.Prepare(first);
+  v1::Prepare second = CoreRig::Ask("1.a.0");
+  second.set_plan_digest("another plan");
+  rig.Prepare(second);
+  EXPECT_NE(rig.LastPrepared().problem(), "") << "the first is still there";
+  rig.Cancel("1.a.0");
+  rig.Prepare(second);
+  EXPECT_EQ(rig.LastPrepared().problem(), "");
+}
+
 TEST(Core, CancelsWhatWasOnlyPrepared) {
   CoreRig rig;
   rig.Connect();
