@@ -18,6 +18,7 @@
 #include "injectors/os/clock.h"
 #include "injectors/process/process_identity.h"
 #include "tests/unit/agent/inbox.h"
+#include "triodrill/text.h"
 
 namespace triodrill::agent {
 namespace {
@@ -41,6 +42,10 @@ pid_t Spawn(std::vector<std::string> arguments, const std::string& err, std::vec
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   environment.push_back("PATH=/usr/bin:/bin");
+  // A sanitizer's options are of the test run, not of the agent under test.
+  for (const char* options : {"TSAN_OPTIONS", "ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    if (const char* value = std::getenv(options)) environment.push_back(Cat(options, "=", value));
+  }
   std::vector<char*> envp;
   for (std::string& variable : environment) envp.push_back(variable.data());
   envp.push_back(nullptr);
