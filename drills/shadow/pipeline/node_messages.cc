@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "triodrill/text.h"
+#include "drills/shadow/protocol/tagged_json.h"
 
 namespace triodrill {
 
@@ -52,8 +52,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunCheck, id, kind, peers, rank, store)
 static void to_json(Json& json, const StopNode&) { json = Json::object(); }
 static void from_json(const Json&, StopNode&) {}
 
-namespace {
-
 constexpr std::string_view NameOf(const NodeHello&) { return "hello"; }
 constexpr std::string_view NameOf(const Said&) { return "said"; }
 constexpr std::string_view NameOf(const Started&) { return "started"; }
@@ -68,45 +66,10 @@ constexpr std::string_view NameOf(const Tell&) { return "tell"; }
 constexpr std::string_view NameOf(const RunCheck&) { return "check"; }
 constexpr std::string_view NameOf(const StopNode&) { return "stop"; }
 
-template <typename Variant>
-std::string EncodeAny(const Variant& message) {
-  return std::visit(
-      [](const auto& value) {
-        Json json = value;
-        json["type"] = std::string(NameOf(value));
-        return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-      },
-      message);
-}
-
-// Tries the alternatives by their name.
-template <typename Variant, size_t kIndex = 0>
-Variant FromJson(const std::string& type, const Json& json) {
-  if constexpr (kIndex == std::variant_size_v<Variant>) {
-    throw std::invalid_argument("unknown type '" + type + "'");
-  } else {
-    using One = std::variant_alternative_t<kIndex, Variant>;
-    if (type == NameOf(One{})) return json.get<One>();
-    return FromJson<Variant, kIndex + 1>(type, json);
-  }
-}
-
-template <typename Variant>
-Result<Variant> DecodeAny(std::string_view text) {
-  try {
-    const Json json = Json::parse(text);
-    return FromJson<Variant>(json.at("type").get<std::string>(), json);
-  } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(Cat("message of a node: ", error.what()));
-  }
-}
-
-}  // namespace
-
-std::string Encode(const FromNode& message) { return EncodeAny(message); }
-std::string Encode(const ToNode& message) { return EncodeAny(message); }
-Result<FromNode> DecodeFromNode(std::string_view text) { return DecodeAny<FromNode>(text); }
-Result<ToNode> DecodeToNode(std::string_view text) { return DecodeAny<ToNode>(text); }
+std::string Encode(const FromNode& message) { return EncodeTagged(message); }
+std::string Encode(const ToNode& message) { return EncodeTagged(message); }
+Result<FromNode> DecodeFromNode(std::string_view text) { return DecodeTagged<FromNode>(text, "message of a node"); }
+Result<ToNode> DecodeToNode(std::string_view text) { return DecodeTagged<ToNode>(text, "message of a node"); }
 
 }  // namespace pipeline
 }  // namespace shadow

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "triodrill/text.h"
+#include "drills/shadow/protocol/tagged_json.h"
 
 namespace triodrill::shadow {
 
@@ -52,8 +52,6 @@ void from_json(const Json& json, Beat& beat) {
   beat.loss = NumberOrNan(json.at("loss"));
 }
 
-namespace {
-
 constexpr std::string_view NameOf(const Hello&) { return "hello"; }
 constexpr std::string_view NameOf(const Beat&) { return "beat"; }
 constexpr std::string_view NameOf(const Joined&) { return "joined"; }
@@ -64,44 +62,9 @@ constexpr std::string_view NameOf(const Join&) { return "join"; }
 constexpr std::string_view NameOf(const Halt&) { return "halt"; }
 constexpr std::string_view NameOf(const Stop&) { return "stop"; }
 
-template <typename Variant>
-std::string EncodeAny(const Variant& message) {
-  return std::visit(
-      [](const auto& value) {
-        Json json = value;
-        json["type"] = std::string(NameOf(value));
-        return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-      },
-      message);
-}
-
-// Tries the alternatives by their name.
-template <typename Variant, size_t kIndex = 0>
-Variant FromJson(const std::string& type, const Json& json) {
-  if constexpr (kIndex == std::variant_size_v<Variant>) {
-    throw std::invalid_argument("unknown type '" + type + "'");
-  } else {
-    using One = std::variant_alternative_t<kIndex, Variant>;
-    if (type == NameOf(One{})) return json.get<One>();
-    return FromJson<Variant, kIndex + 1>(type, json);
-  }
-}
-
-template <typename Variant>
-Result<Variant> DecodeAny(std::string_view text) {
-  try {
-    const Json json = Json::parse(text);
-    return FromJson<Variant>(json.at("type").get<std::string>(), json);
-  } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(Cat("message: ", error.what()));
-  }
-}
-
-}  // namespace
-
-std::string Encode(const FromTrainer& message) { return EncodeAny(message); }
-std::string Encode(const ToTrainer& message) { return EncodeAny(message); }
-Result<FromTrainer> DecodeFromTrainer(std::string_view text) { return DecodeAny<FromTrainer>(text); }
-Result<ToTrainer> DecodeToTrainer(std::string_view text) { return DecodeAny<ToTrainer>(text); }
+std::string Encode(const FromTrainer& message) { return EncodeTagged(message); }
+std::string Encode(const ToTrainer& message) { return EncodeTagged(message); }
+Result<FromTrainer> DecodeFromTrainer(std::string_view text) { return DecodeTagged<FromTrainer>(text, "message"); }
+Result<ToTrainer> DecodeToTrainer(std::string_view text) { return DecodeTagged<ToTrainer>(text, "message"); }
 
 }  // namespace triodrill::shadow
