@@ -26,7 +26,7 @@ constexpr Row kRows[] = {
     {Defect::kRestartFromZero, "restart_from_zero", "Restores nothing: training begins again."},
     {Defect::kSlowRestore, "slow_restore", "Waits 30 s before each restore."},
     {Defect::kSdcBlind, "sdc_blind", "Starts trainers without checks for silent corruption."},
-    {Defect::kDriftAlarm, "drift_alarm", "Calls a deviation of 1% from a rank's own mean a straggler."},
+    {Defect::kDriftAlarm, "drift_alarm", "Calls half a per cent over a rank's own mean a straggler."},
     {Defect::kReplayStaleEvent, "replay_stale_event",
      "Reads the exit of a rank that was restarted in place again, and isolates its slot."},
 };

@@ -69,7 +69,7 @@ void Machine::LookForDrift() {
     if (trainer == nullptr || trainer->steps_seen < static_cast<int>(2 * window)) continue;
     const double mean = trainer->all_compute_ns / trainer->steps_seen;
     const double recent = TrimmedMean(trainer->compute_ns);
-    if (recent <= mean * 1.01) continue;
+    if (recent <= mean * 1.005) continue;
     return Detected({Fault::kStraggler, s_.placement[rank].node, rank, "compute",
                      absl::StrFormat("computes %.2f ms a step, its own mean is %.2f ms", recent / 1e6, mean / 1e6)});
   }
