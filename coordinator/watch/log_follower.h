@@ -4,7 +4,7 @@
 //
 // Timing. A write to a watched file queues its inotify event before write() returns, and one queue serves every file.
 // So one read that finds the queue empty proves that no followed file has changed up to then, whatever their number,
-// and a line found by the next look was written in between: the interval's width is the tick, 2 ms while fine. Two
+// and a line found by the next look was written in between: the interval's width is the tick, 1 ms while fine. Two
 // cases are wider: a file that inotify does not announce (network file systems, mmap) is bounded by the last scan that
 // read it (once a second), and what was in a file before following began has no lower bound (it is 0, the machine's
 // start).
@@ -31,7 +31,7 @@ class LogFollower {
  public:
   struct Options {
     TailOptions tail;
-    std::chrono::milliseconds fine_tick{2};
+    std::chrono::milliseconds fine_tick{1};
     std::chrono::milliseconds coarse_tick{100};
   };
   // Called on the follower's thread, with at least one line, in the order in which they were read.
