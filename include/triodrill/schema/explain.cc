@@ -111,7 +111,6 @@ Result<std::string> Explain(std::string_view path) {
     for (const FaultRow& row : FaultCatalogue()) known.push_back(row.kind);
     return Unknown(path, path, known);
   }
-  if (parts.size() == 1) return ExplainDocument(type);
   const FieldDescriptor* field = nullptr;
   for (size_t i = 1; i < parts.size(); ++i) {
     if (field != nullptr && IsParameters(field)) break;
@@ -123,7 +122,7 @@ Result<std::string> Explain(std::string_view path) {
     field = next;
     type = IsDuration(field) ? nullptr : field->message_type();
   }
-  return ExplainField(path, field);
+  return field == nullptr ? ExplainDocument(type) : ExplainField(path, field);
 }
 
 std::string ExplainFaults() {

@@ -170,7 +170,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   // The first problem is kept: what follows from it is of no use.
-  bool Fail(std::string problem) {
+  bool Fail(std::string_view problem) {
     if (problem_.empty()) problem_ = Cat(Where(), problem);
     return false;
   }

@@ -123,7 +123,7 @@ void Walker::Unread(const YamlNode& node, const FieldDescriptor* field, const St
 
 bool Walker::TextIsSound(const YamlNode& node, const FieldDescriptor* field) {
   const std::string& text = node.scalar;
-  const auto refuse = [&](std::string what, std::string hint) {
+  const auto refuse = [&](std::string_view what, std::string hint) {
     Problem(node.place, Cat("`", field->name(), "` ", what), std::move(hint));
     return false;
   };
