@@ -215,12 +215,21 @@ void Stepper::CoolDown() {
   NextTrial();
 }
 
+// Whether the job ran undisturbed to the end of the trial, so that its newest steps are a baseline: a sham of which
+// nothing was reported, or a fault from which it recovered. The window is the same length as ever; it may only begin
+// before the next trial does.
+bool Stepper::EndedSteady() const {
+  if (!s_.invalid.empty() || !s_.onset) return false;
+  if (!Trial().sham()) return s_.recovered;
+  return !s_.last_report || *s_.last_report < s_.onset->earliest;
+}
+
 void Stepper::NextTrial() {
+  if (!EndedSteady()) s_.progress.Clear();
   ++s_.trial;
   s_.phase = Phase::kSettling;
   s_.since = now_;
   s_.restarted_workload = false;
-  s_.progress.Clear();
   s_.baseline.reset();
   s_.faults.clear();
   s_.shots.clear();

@@ -41,6 +41,7 @@ class Stepper {
   void CoolDown();
   void OpenTrial();
   void CloseTrial();
+  bool EndedSteady() const;
   void NextTrial();
   void End(const std::string& outcome, const std::string& problem);
   void Invalidate(const std::string& why);  // the trial is worth nothing: take everything back

@@ -334,6 +334,46 @@ TEST(Conductor, TheSameEventsGiveTheSameFactsToTheByte) {
   EXPECT_EQ(run(), run());
 }
 
+// From the start of trial 2 to its baseline.
+Nanos Settling(const Stage& stage) {
+  Nanos began{0};
+  for (const v1::Fact& fact : stage.facts()) {
+    if (fact.trial() != 2) continue;
+    if (fact.has_trial_started()) began = FromNanos(fact.at().latest_ns()).time_since_epoch();
+    if (fact.has_baseline()) return FromNanos(fact.at().latest_ns()).time_since_epoch() - began;
+  }
+  return Nanos::max();
+}
+
+TEST(Conductor, AnUndisturbedShamIsTheNextTrialsBaseline) {
+  Stage stage(EmptyDrill(0, 2));
+  stage.Run();
+  EXPECT_LT(Settling(stage), std::chrono::seconds(1));
+}
+
+TEST(Conductor, AShamWithAFalseAlarmIsNoBaseline) {
+  Stage stage(EmptyDrill(0, 2));
+  bool said = false;
+  stage.every_tick = [&said](Stage& s) {
+    if (said || s.Count(What::kLanded) == 0) return;
+    said = true;
+    s.Feed(conduct::Reported{v1::DETECTED, "n1"});
+  };
+  stage.Run();
+  EXPECT_GT(Settling(stage), std::chrono::seconds(2));
+}
+
+TEST(Conductor, AJobThatDidNotRecoverMustSettleAnew) {
+  Stage stage(PauseDrill(2, 0));
+  stage.every_tick = [](Stage& s) {
+    if (s.Count(What::kTrialEnded) == 0 && s.Count(What::kLanded) > 0) s.steps_per_s = 1;
+    if (s.Count(What::kTrialEnded) > 0) s.steps_per_s = 10;
+  };
+  stage.Run();
+  EXPECT_GT(Settling(stage), std::chrono::seconds(2));
+  EXPECT_LT(Settling(stage), Nanos::max());
+}
+
 TEST(Conductor, NeverHoldsMoreThanTheDrillAsksFor) {
   Stage stage(PauseDrill(5, 2));
   stage.Run();
