@@ -37,12 +37,13 @@ void Machine::On(const NodeHello& hello) {
   if (s_.stage == Stage::kAssemble) return;
   // A launcher that comes back without a trainer that it had: that trainer is gone, and this is the report of its end.
   for (auto& [slot, state] : s_.slots) {
-    if (slot.node != hello.node || !state.trainer.Lives()) continue;
+    if (slot.node != hello.node || (!state.trainer.Lives() && !state.trainer.lingers)) continue;
     const bool there = std::any_of(hello.trainers.begin(), hello.trainers.end(), [&](const RunningTrainer& running) {
       return running.slot == slot.local_rank && running.incarnation == state.trainer.incarnation;
     });
     if (there) continue;
     state.trainer.closed = state.trainer.exited = true;
+    state.trainer.lingers = false;
     state.trainer.end = "gone when its launcher came back";
   }
 }
@@ -125,9 +126,12 @@ void Machine::Heard(Trainer& trainer, const Failed& failed) {
 }
 
 void Machine::Heard(Trainer& trainer, const Saved& saved) {
-  if (saved.stage != "failed") return;
-  trainer.error_line = Cat("checkpoint of step ", saved.step, " not saved: ", saved.problem);
-  trainer.error_at = now_;
+  if (saved.stage != "failed" || trainer.rank < 0 || trainer.rank >= World()) return;
+  // The disk's fault and not the rank's: it is said, and counts for nothing against anybody.
+  Log("checkpoint_not_saved", {{"slot", s_.placement[trainer.rank].Name()},
+                               {"rank", Cat(trainer.rank)},
+                               {"step", Cat(saved.step)},
+                               {"detail", saved.problem}});
 }
 
 // Every rank that knows says so; the first word opens the suspicion, and a name is better than none.
@@ -160,6 +164,7 @@ void Machine::On(const Exited& exited) {
   Trainer* trainer = Find(exited.slot, exited.incarnation);
   if (trainer == nullptr) return;
   trainer->exited = true;
+  trainer->lingers = false;
   trainer->end = exited.signal != 0 ? Cat("killed by signal ", exited.signal) : Cat("exited with code ", exited.code);
 }
 

@@ -70,7 +70,7 @@ bool Machine::Claim(int rank) {
 
 void Machine::TendQuarantine() {
   for (auto& [slot, state] : s_.slots) {
-    if (state.service != Service::kIsolated || state.trainer.Lives()) continue;
+    if (state.service != Service::kIsolated || state.trainer.Lives() || state.trainer.lingers) continue;
     if (!s_.nodes[slot.node].connected || !Past(state.isolated_at, spec_.spares().return_after())) continue;
     if (state.return_check == 0) {
       state.return_check = OrderNodeCheck(s_.checks, slot.node);

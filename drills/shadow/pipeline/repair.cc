@@ -165,6 +165,7 @@ void Machine::AwaitKills() {
                                      : "the trainer went with its launcher"}});
     if (late && state.service == Service::kServing) Isolate(slot, Level::kGpu, "a process that will not die holds it");
     trainer.exited = true;
+    trainer.lingers = s_.nodes[slot.node].connected;
     trainer.end = "not seen to end";
   }
   if (!waiting) Enter(Stage::kReplace);

@@ -23,8 +23,9 @@ struct Trainer {
   bool hello = false;  // it has spoken
   bool closed = false;
   bool exited = false;
-  bool killed = false;  // by our order: its end is no fault
-  std::string end;      // how it ended, in words
+  bool killed = false;   // by our order: its end is no fault
+  bool lingers = false;  // it was killed and its end was not seen: the slot is not free
+  std::string end;       // how it ended, in words
   TimePoint started_at;
   TimePoint last_beat;
   TimePoint log_at;      // when its log last grew

@@ -28,8 +28,8 @@ Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard
       writer_(options.keep, [this](const Saved& saved) {
         outbox_.Post(saved);
         if (saved.stage == "durable") log_.Line(Cat("saved step=", saved.step, " rank=0"));
-        if (saved.stage == "failed")
-          std::cerr << Cat("checkpoint of step ", saved.step, " failed: ", saved.problem, "\n");
+        if (saved.stage == "failed")  // not on standard error: what stands there is a sign of a sick rank
+          log_.Line(Cat("not_saved step=", saved.step, " rank=", options_.rank, ": ", saved.problem));
       }) {}
 
 void Trainer::Run() {

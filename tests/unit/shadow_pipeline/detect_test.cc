@@ -9,6 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -70,6 +71,21 @@ TEST(Detection, ARankWhoseHeartbeatsAreLostButWhoseStepsGoOnIsOnlySuspected) {
   }
   EXPECT_THAT(story.Lines("suspected"), ElementsAre(HasSubstr("slot=n3/1 rank=7 by=heartbeat")));
   EXPECT_THAT(story.Lines("detected"), IsEmpty()) << story.All();
+}
+
+TEST(Detection, ACheckpointThatWasNotSavedIsSaidAndHeldAgainstNobody) {
+  Story story;
+  story.Train();
+  const Slot slot = story.state.placement[0];
+  story.Give(Said{slot, story.state.slots[slot].trainer.incarnation, Saved{30, "failed", "No space left on device"}});
+  EXPECT_THAT(story.Lines("checkpoint_not_saved"),
+              ElementsAre(HasSubstr("slot=n0/0 rank=0 step=30 detail=\"No space left on device\"")));
+  story.PauseRank(0);  // one signal of three: with the disk's fault beside it, it would be two
+  story.Pass(milliseconds(800));
+  story.ResumeRank(0);
+  story.Pass(seconds(5));
+  EXPECT_THAT(story.Lines("detected"), IsEmpty()) << story.All();
+  EXPECT_THAT(story.Lines("suspected"), Each(HasSubstr("by=heartbeat"))) << story.All();
 }
 
 TEST(Detection, ARankThatAloneDoesNotWaitInTheCollectiveIsTheCulprit) {

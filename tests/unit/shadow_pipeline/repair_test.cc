@@ -119,6 +119,11 @@ TEST(Isolation, AProcessThatWillNotDieIsSaidAndGoneAround) {
   story.PauseRank(4);
   ASSERT_TRUE(story.Until("does not end", seconds(10))) << story.All();
   ASSERT_TRUE(story.Until("restored step=30 epoch=2", seconds(5))) << story.All();
+  // Its node is well, but the process still holds the slot's accelerator.
+  story.Pass(seconds(20));
+  EXPECT_THAT(story.Lines("returned"), IsEmpty()) << story.All();
+  story.Give(Exited{Slot{"n2", 0}, story.state.slots[Slot{"n2", 0}].trainer.incarnation, 0, 9});
+  ASSERT_TRUE(story.Until("returned slot=n2/0", seconds(10))) << story.All();
 }
 
 TEST(Replacement, NoSpareIsSaidAndAwaited) {
