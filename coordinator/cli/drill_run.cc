@@ -227,7 +227,10 @@ class Runner {
   // The drill is over and undone, but its evidence could not be kept.
   DrillResult Broken(DrillResult result, const Status& status) {
     result.problem = absl::StrCat("the bundle is incomplete: ", status.message());
-    result.exit_code = ExitCode::kInternal;
+    result.exit_code = end_.undo_confirmed ? ExitCode::kInternal : ExitCode::kUndoNotConfirmed;
+    absl::StrAppend(&result.problem, end_.undo_confirmed
+                                         ? "; every fault was undone, as its node confirmed"
+                                         : "; an undo is not confirmed: `triodrill recover` asks every node again");
     return result;
   }
 

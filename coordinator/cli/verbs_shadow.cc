@@ -9,6 +9,7 @@
 #include "coordinator/cli/run_lock.h"
 #include "coordinator/cli/session.h"
 #include "coordinator/cli/verbs.h"
+#include "coordinator/engines/local_files.h"
 #include "coordinator/os/clock.h"
 
 namespace triodrill::cli {
@@ -154,11 +155,13 @@ ExitCode ShadowDown(const StateOptions& options) {
   if (!profiles) return code;
   if (const Status idle = NobodyRuns(profiles->state_dir); !idle.ok()) return Fail(idle);
   engines::LocalEngine engine(profiles->programs, profiles->state_dir);
+  const bool was_up = engines::SandboxHolder(profiles->state_dir).has_value();
   if (const Status down = engine.Down(); !down.ok()) {
     PrintError(std::string(down.message()));
     return ExitCode::kUndoNotConfirmed;
   }
-  std::printf("%s: down, nothing is left\n", profiles->partition.message.metadata().name().c_str());
+  std::printf("%s: %s nothing is left\n", profiles->partition.message.metadata().name().c_str(),
+              was_up ? "down," : "it was not up;");
   return ExitCode::kPassed;
 }
 

@@ -194,7 +194,7 @@ void Stepper::CloseTrial() {
     Say(s_.invalid.empty() ? "trial done" : absl::StrCat("trial invalid: ", s_.invalid));
   }
   s_.trial_open = false;
-  if (!AllConfirmed()) return End("broken", "an undo is not confirmed");
+  if (!AllConfirmed(s_)) return End("broken", "an undo is not confirmed");
   if (s_.aborting) return End("aborted", s_.abort_reason);
   if (!s_.broken.empty()) return End("broken", s_.broken);
   s_.invalid_in_a_row = s_.invalid.empty() ? 0 : s_.invalid_in_a_row + 1;

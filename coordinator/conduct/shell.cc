@@ -113,7 +113,7 @@ void Shell::Perform(Command command) {
                  [&](WatchFinely& fine) { around_.watch_finely(fine.on); },
                  [&](SayProgress& progress) { around_.say(progress.text); },
                  [&](Finish& finish) {
-                   end_ = RunEnd{finish.outcome, finish.problem};
+                   end_ = RunEnd{finish.outcome, finish.problem, AllConfirmed(state_)};
                  },
              },
              command);

@@ -41,6 +41,7 @@ struct Surroundings {
 struct RunEnd {
   std::string outcome;  // finished, aborted, refused, broken
   std::string problem;
+  bool undo_confirmed = true;  // of every shot, as the nodes said; the timeline may not have it
 };
 
 class Shell {

@@ -18,8 +18,8 @@ bool Stepper::AllOver() const {
                      [](const ShotState& shot) { return shot.stage == Stage::kOver; });
 }
 
-bool Stepper::AllConfirmed() const {
-  return std::all_of(s_.shots.begin(), s_.shots.end(),
+bool AllConfirmed(const State& state) {
+  return std::all_of(state.shots.begin(), state.shots.end(),
                      [](const ShotState& shot) { return !shot.owed || shot.confirmed; });
 }
 

@@ -65,7 +65,6 @@ class Stepper {
   void FailShot(ShotState& shot, const std::string& stage, const std::string& problem);
   void RevertAll();
   bool AllOver() const;
-  bool AllConfirmed() const;
   ShotState* Find(const std::string& name);
   const v1::Start& StartOf(const FaultState& fault) const {
     return s_.shots[fault.shots.front()].shot.planned().start();
@@ -84,6 +83,9 @@ class Stepper {
 
 // In nanoseconds from the run's start.
 v1::Instant ToFactInstant(const Instant& at, TimePoint epoch);
+
+// Whether no shot of the trial is owed an undo that was not confirmed.
+bool AllConfirmed(const State& state);
 
 // Whether a report that names `named` speaks of a shot at `slot` on `node`.
 bool Names(const std::string& named, const std::string& node, const std::string& slot);
