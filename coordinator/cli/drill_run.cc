@@ -28,7 +28,7 @@ constexpr uintmax_t kMostRawBytes = uintmax_t{64} << 20;  // of one log kept in 
 
 std::string LoginName() {
   const passwd* entry =
-      getpwuid(geteuid());  // NOLINT(concurrency-mt-unsafe): called on the one thread that runs drills
+      getpwuid(geteuid());  // called on the one thread that runs drills
   return entry == nullptr ? absl::StrCat("uid ", geteuid()) : entry->pw_name;
 }
 

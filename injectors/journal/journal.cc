@@ -143,7 +143,7 @@ Status DirectoryJournal::Record(const v1::UndoRecord& record) {
   Step("journal: renamed");
   if (calls_.sync(fd_.get()) == 0) return Ok();
   broken_ = true;
-  const Status failed = ErrnoStatus("fsync undo journal", directory_);
+  Status failed = ErrnoStatus("fsync undo journal", directory_);
   // Nothing will be applied under it. If this fails too, the replay finds a record without an effect: harmless.
   calls_.unlink(fd_.get(), name.c_str());
   return failed;

@@ -46,7 +46,7 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
   while (true) {
     errno = 0;
     // One stream, one thread: readdir is safe here.
-    const dirent* entry = ::readdir(directory.get());  // NOLINT(concurrency-mt-unsafe)
+    const dirent* entry = ::readdir(directory.get());
     if (entry == nullptr) break;
     const std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(name);

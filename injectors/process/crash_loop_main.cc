@@ -26,7 +26,7 @@ constexpr Nanos kThoroughEvery = std::chrono::seconds(1);
 
 class Killer {
  public:
-  Killer(const CrashLoopOrder& order) : order_(order), match_(order.match, re2::RE2::Quiet) {
+  explicit Killer(const CrashLoopOrder& order) : order_(order), match_(order.match, re2::RE2::Quiet) {
     for (const std::string& pattern : order.protect) {
       protect_.push_back(std::make_unique<re2::RE2>(pattern, re2::RE2::Quiet));
     }

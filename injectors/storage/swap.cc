@@ -50,7 +50,7 @@ Result<std::vector<std::string>> NamesIn(int directory) {
   std::vector<std::string> names;
   errno = 0;
   // One stream, one thread: readdir is safe here.
-  while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe)
+  while (const dirent* entry = ::readdir(stream.get())) {
     const std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(name);
     errno = 0;
