@@ -96,6 +96,36 @@ TEST_F(ShadowRepair, WithoutASpareThatEverComesItGivesUpInTime) {
   EXPECT_TRUE(job_.Says({" gave_up ", "no spare slot for rank"}));
 }
 
+// ---- a value that is wrong in each step
+
+constexpr char kSticky[] =
+    "apiVersion: triodrill/v1\n"
+    "kind: Drill\n"
+    "metadata: {name: sticky, category: data, severity: P1, question: \"Who computes wrongly?\"}\n"
+    "spec:\n"
+    "  faults:\n"
+    "    - id: flip\n"
+    "      inject: tensor.flip\n"
+    "      target: {role: rank, pick: 1}\n"
+    "      with: {tensor: gradients, bit: 24, times: 0}\n"
+    "      start: {after: baseline}\n"
+    "      hold: {until: isolated, max: 20s}\n"
+    "  expect:\n"
+    "    detection_latency: {max: 15s}\n"
+    "    isolation: {at_most: node, precision: \">= 1\", recall: \">= 1\"}\n"
+    "  trials: {faulted: 1, sham: 0, cooldown: 1s, seed: 42}\n"
+    "  deadline: {detection: 20s, recovery: 60s}\n";
+
+TEST_F(ShadowRepair, AReplicaThatComputesAnothersStepNamesWhoIsWrongInEach) {
+  ASSERT_TRUE(UpWith("  sdc: {checks: [\"peer_replay:8\"]}\n"));
+  std::ofstream(job_.partition().Path("sticky.yaml")) << kSticky;
+  const auto run = job_.partition().Start(
+      job_.Where({"run", job_.partition().Path("sticky.yaml"), "--out", job_.partition().Path("b")}));
+  EXPECT_EQ(run->Wait(2 * kWithin), 0) << run->Err() << Slurp(job_.partition().Path("b/report.md"));
+  EXPECT_EQ(job_.Said({" detected ", " fault=sdc by=peer_replay "}), 1) << Log();
+  EXPECT_EQ(job_.Said({" sdc_ledger ", " check=peer_replay frequency=1 "}), 1) << Log();
+}
+
 // ---- more than nodes
 
 // n0 n1 n2 n3 of one rank each, two spares; n1 and n2 are one parallel group.
