@@ -27,8 +27,7 @@ namespace {
 constexpr uintmax_t kMostRawBytes = uintmax_t{64} << 20;  // of one log kept in the bundle
 
 std::string LoginName() {
-  const passwd* entry =
-      getpwuid(geteuid());  // called on the one thread that runs drills
+  const passwd* entry = getpwuid(geteuid());  // called on the one thread that runs drills
   return entry == nullptr ? absl::StrCat("uid ", geteuid()) : entry->pw_name;
 }
 
