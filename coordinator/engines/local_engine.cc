@@ -86,6 +86,18 @@ Status EndSupervisor(pid_t supervisor, const std::string& state_dir) {
       Cat("shadow partition: supervisor pid ", supervisor, " does not end; look at /proc/", supervisor, "/stack"));
 }
 
+// A node without its init cannot be mended, and a job that goes on without it is not to be stopped for it.
+Status NobodyLost(const EngineStatus& status) {
+  std::string lost;
+  for (const NodeStatus& node : status.nodes) {
+    if (node.lost) Append(lost, lost.empty() ? "" : ", ", node.name);
+  }
+  if (lost.empty()) return Ok();
+  return absl::UnavailableError(
+      Cat("shadow partition: lost for good: ", lost,
+          "; what still runs is left alone; take it down and up again with `triodrill shadow`"));
+}
+
 }  // namespace
 
 LocalEngine::LocalEngine(Programs programs, std::string state_dir)
@@ -106,7 +118,7 @@ Status LocalEngine::Up(const v1::ShadowSpec& spec, Lifetime lifetime) {
   TRIODRILL_ASSIGN_OR_RETURN(const EngineStatus found, GetStatus());
   attached_ = found.up;
   if (found.up) {
-    if (google::protobuf::util::MessageDifferencer::Equals(found.spec, spec)) return Ok();
+    if (google::protobuf::util::MessageDifferencer::Equals(found.spec, spec)) return NobodyLost(found);
     return absl::FailedPreconditionError(Cat("a shadow partition of another make is up on ", state_dir_,
                                              " (supervisor pid ", found.supervisor_pid,
                                              "); take it down with `triodrill shadow down` first"));

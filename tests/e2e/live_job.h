@@ -161,7 +161,7 @@ class LiveJob {
   }
   pid_t Find(const std::string& program, const std::vector<std::string>& words) const {
     std::string run(1, '\0');
-    for (const std::string& word : words) run += word + '\0';
+    for (const std::string& word : words) run.append(word).push_back('\0');
     for (const std::string& found : ProgramsOf(partition_.state_dir())) {
       const size_t blank = found.find(' ');
       const std::string line = found.substr(blank + 1);

@@ -26,7 +26,7 @@ class OutDir : public ::testing::Test {
     // Every program that is started below is in the namespace as well; the host does not see the mount.
     if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("small", small_.c_str(), "tmpfs", 0, "size=4m") != 0) {
-      GTEST_SKIP() << "a small file system needs root: " << std::strerror(errno);
+      GTEST_SKIP() << "a small file system needs root: " << strerrordesc_np(errno);
     }
   }
   void TearDown() override {

@@ -14,7 +14,6 @@
 namespace triodrill {
 namespace {
 
-using testing::Eventually;
 using testing::LiveJob;
 using testing::SendSignal;
 using testing::Slurp;

@@ -199,6 +199,9 @@ TEST(ShadowTrouble, AKilledNodeIsLostAndTheJobGoesOnWithoutIt) {
   EXPECT_TRUE(job.Node("n2").at("lost").get<bool>());
   EXPECT_EQ(job.Verb("status"), 0);
   EXPECT_THAT(job.said(), HasSubstr("LOST"));
+  EXPECT_EQ(job.Verb("up"), 69);
+  EXPECT_THAT(job.said(), HasSubstr("lost for good: n2"));
+  EXPECT_TRUE(job.Trains()) << "what still runs is left alone";
 }
 
 TEST(ShadowTrouble, AKilledSupervisorTakesEverythingWithItAndDownSaysSo) {
