@@ -58,6 +58,17 @@ class Matrix : public ::testing::TestWithParam<Case> {
     return partition_.Path("defective.yaml");
   }
 
+  // Where the job does not come back in time, or at all, the objective is missed long before the library's deadline,
+  // which is there to learn how late it is. Above the objective it stays.
+  std::string Drill(const Case& one) const {
+    const std::string file = TRIODRILL_SOURCE_DIR "/drills/library/" + std::string(one.drill);
+    if (one.defect != std::string("spare_race") && one.defect != std::string("slow_restore")) return file;
+    const std::string sooner = absl::StrReplaceAll(Slurp(file), {{"recovery: 60s}", "recovery: 20s}"}});
+    EXPECT_TRUE(absl::StrContains(sooner, "recovery: 20s}"));
+    std::ofstream(partition_.Path("sooner.yaml")) << sooner;
+    return partition_.Path("sooner.yaml");
+  }
+
   Partition partition_;
   HostState before_;
 };
@@ -77,7 +88,7 @@ TEST_P(Matrix, FailsExactlyWhereItShould) {
   const bool healthy = *one.defect == '\0';
   std::vector<std::string> arguments = {"--partition", "reference", "--json", "--out", partition_.Path("b")};
   if (one.drill != std::string("control/no-fault.yaml")) arguments.insert(arguments.end(), {"--sham", "0"});
-  const auto run = partition_.StartRun(one.drill, std::move(arguments), Profile(one.defect));
+  const auto run = partition_.StartRun(Drill(one), std::move(arguments), Profile(one.defect));
   const int code = run->Wait(kLong).value_or(-1);
   ASSERT_TRUE(code == 0 || code == 1 || code == 2) << code << "\n" << run->Err();
   const Json result = Json::parse(run->Out());

@@ -63,12 +63,12 @@ class Partition {
     const std::string name = std::to_string(++count_);
     return std::make_unique<Program>(std::move(arguments), dir_ / (name + ".out"), dir_ / (name + ".err"));
   }
-  // Of a drill in the library, against one of the pipelines that are shipped.
+  // Of a drill in the library (or of a file), against one of the pipelines that are shipped.
   std::unique_ptr<Program> StartRun(const std::string& drill, std::vector<std::string> more,
                                     const std::string& pipeline = "torchrun") {
-    std::vector<std::string> arguments{"run",         std::string(TRIODRILL_SOURCE_DIR "/drills/library/") + drill,
-                                       "--pipeline",  pipeline,
-                                       "--state-dir", state_dir()};
+    const std::string library = TRIODRILL_SOURCE_DIR "/drills/library/";
+    std::vector<std::string> arguments{
+        "run", drill.front() == '/' ? drill : library + drill, "--pipeline", pipeline, "--state-dir", state_dir()};
     for (std::string& argument : more) arguments.push_back(std::move(argument));
     return Start(std::move(arguments));
   }
