@@ -4,6 +4,9 @@
 
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/throttle.h"
+#include "injectors/gpu/clock_lock.h"
+#include "injectors/gpu/lost.h"
+#include "injectors/gpu/power_cap.h"
 #include "injectors/link/down.h"
 #include "injectors/link/flap.h"
 #include "injectors/process/crash_loop.h"
@@ -32,6 +35,9 @@ constexpr std::array kInjectors = {
     InjectorRow{"link.flap", &MakeFlapBesideUs, &ProbeLinkFlap},
     InjectorRow{"tensor.flip", &MakeTensorFlip, &ProbeTensorFlip},
     InjectorRow{"storage.flip", &MakeStorageFlip, &ProbeStorageFlip},
+    InjectorRow{"gpu.clock_lock", &MakeGpuClockLock, &ProbeGpuClockLock},
+    InjectorRow{"gpu.power_cap", &MakeGpuPowerCap, &ProbeGpuPowerCap},
+    InjectorRow{"gpu.lost", &MakeGpuLost, &ProbeGpuLost},
 };
 
 constexpr bool KindsAreUnique() {

@@ -15,6 +15,7 @@
 #include "coordinator/engines/child_process.h"
 #include "coordinator/engines/local_files.h"
 #include "coordinator/engines/shadow_client.h"
+#include "coordinator/engines/shadow_gpus.h"
 #include "coordinator/engines/state_dir.h"
 #include "coordinator/os/clock.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -125,6 +126,7 @@ Status LocalEngine::Up(const v1::ShadowSpec& spec, Lifetime lifetime) {
   }
   TRIODRILL_RETURN_IF_ERROR(CleanLeftovers(programs_, state_dir_));
   TRIODRILL_RETURN_IF_ERROR(WriteLocalFiles(spec, state_dir_));
+  TRIODRILL_RETURN_IF_ERROR(MakeShadowGpus(programs_, spec, state_dir_));
   return Spawn(SpecFile(state_dir_), lifetime);
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "coordinator/engines/local_engine.h"
+#include "coordinator/engines/shadow_gpus.h"
 #include "coordinator/engines/state_dir.h"
 #include "triodrill/schema/json.h"
 #include "triodrill/text.h"
@@ -23,9 +24,10 @@ std::string AddressOf(const v1::PartitionSpec& partition, int index) {
 v1::Program AgentProgram(const Programs& programs, const std::string& state_dir, const std::string& node) {
   v1::Program agent;
   const std::string directory = NodeDir(state_dir, node);
-  for (const std::string& argument : {programs.agent, std::string("--node"), node, std::string("--coordinator"),
-                                      "unix:" + CoordinatorSocket(state_dir), std::string("--state-dir"), directory,
-                                      std::string("--policy"), directory + "/policy.yaml"}) {
+  for (const std::string& argument :
+       {programs.agent, std::string("--node"), node, std::string("--coordinator"),
+        "unix:" + CoordinatorSocket(state_dir), std::string("--state-dir"), directory, std::string("--policy"),
+        directory + "/policy.yaml", std::string("--nvml"), NvmlLink(state_dir, node)}) {
     agent.add_argv(argument);
   }
   agent.set_out(directory + "/agent.log");

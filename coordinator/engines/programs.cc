@@ -7,6 +7,19 @@
 
 namespace triodrill::engines {
 
+namespace {
+
+// As it is installed, or else as it is built.
+std::string NvmlOf(const std::filesystem::path& bin) {
+  constexpr const char* kName = "libnvidia-ml.so.1";
+  const std::filesystem::path installed = bin / ".." / TRIODRILL_LIBDIR / "triodrill/shadow-gpu" / kName;
+  std::error_code error;
+  const bool there = std::filesystem::exists(installed, error);
+  return (there ? installed : bin / "../shadow-gpu" / kName).lexically_normal().string();
+}
+
+}  // namespace
+
 Result<Programs> FindPrograms() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -25,6 +38,8 @@ Result<Programs> FindProgramsIn(const std::string& bin_dir) {
     return Programs{.shadow = (bin / "triodrill-shadow").string(),
                     .agent = (bin / "triodrilld").string(),
                     .undo = (bin / "triodrill-undo").string(),
+                    .gpu_state = (bin / "triodrill-gpu-state").string(),
+                    .nvml = NvmlOf(bin),
                     .bin_dir = bin.string(),
                     .data_dir = data.string()};
   }

@@ -8,12 +8,14 @@
 
 namespace triodrill::engines {
 
-struct Programs {        // absolute paths
-  std::string shadow;    // triodrill-shadow
-  std::string agent;     // triodrilld
-  std::string undo;      // triodrill-undo
-  std::string bin_dir;   // holds them, and the programs of a workload of ours
-  std::string data_dir;  // holds library/ pipelines/ partitions/ shadow/
+struct Programs {         // absolute paths
+  std::string shadow;     // triodrill-shadow
+  std::string agent;      // triodrilld
+  std::string undo;       // triodrill-undo
+  std::string gpu_state;  // triodrill-gpu-state
+  std::string nvml;       // the shadow GPUs' stand-in library
+  std::string bin_dir;    // holds them, and the programs of a workload of ours
+  std::string data_dir;   // holds library/ pipelines/ partitions/ shadow/
 };
 
 // Beside /proc/self/exe. A program that is missing is no error here: whoever starts it says so.

@@ -6,7 +6,7 @@
 //   shadow.sock .lock .pid .log .json   the sandbox's control socket, lock, process, errors, specification
 //   hosts              /etc/hosts of every node
 //   partition.json     ${partition_file}: the partition, for a workload that wants to know
-//   nodes/NODE/        journal/ policy.yaml agent.log
+//   nodes/NODE/        journal/ policy.yaml agent.log; nvml/: links to the shadow GPUs' library and to their state
 //   run/               ${run_dir}: NODE.out NODE.err progress-NODE.log checkpoint/ tmp/; made anew by every Up
 #pragma once
 

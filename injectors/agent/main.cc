@@ -17,6 +17,7 @@
 #include "injectors/agent/guardian.h"
 #include "injectors/agent/policy.h"
 #include "injectors/catalog.h"
+#include "injectors/gpu/nvml.h"
 #include "injectors/os/clock.h"
 #include "injectors/os/file.h"
 #include "injectors/process/target.h"
@@ -40,6 +41,7 @@ struct Options {
   std::string state_directory;
   std::string policy;
   std::string undo_program;
+  std::string nvml = NvmlLibrary();
   std::string log_level = "info";
 };
 
@@ -104,6 +106,7 @@ void WaitForTheEnd(const sigset_t& signals, Guardian& guardian, const std::strin
 Result<bool> Serve(const Options& options, const v1::AgentPolicySpec& policy, const sigset_t& signals,
                    SystemClock& clock) {
   TRIODRILL_ASSIGN_OR_RETURN(Protection protection, Protection::Of(policy));
+  SetNvmlLibrary(options.nvml);
   SetProtectedCommands({policy.protect_commands().begin(), policy.protect_commands().end()});
   TRIODRILL_ASSIGN_OR_RETURN(std::unique_ptr<UndoJournal> journal, OpenJournal(options.state_directory));
   const std::string journal_directory = options.state_directory + "/journal";
@@ -197,6 +200,10 @@ int main(int argc, char** argv) {
   app.add_option("--policy", options.policy, "This node's AgentPolicy")->required()->type_name("FILE");
   app.add_option("--undo-program", options.undo_program, "The guardian (default: triodrill-undo beside this program)")
       ->type_name("FILE");
+  app.add_option("--nvml", options.nvml,
+                 "NVML, for the faults on GPUs; loaded only if one is asked for, or to say why not")
+      ->type_name("LIBRARY")
+      ->capture_default_str();
   app.add_option("--log-level", options.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();

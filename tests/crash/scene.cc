@@ -12,6 +12,7 @@
 #include "injectors/cpu/cgroup.h"
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/stutter_order.h"
+#include "injectors/gpu/nvml.h"
 #include "injectors/link/flap.h"
 #include "injectors/link/link_prior.h"
 #include "injectors/link/netlink.h"
@@ -22,6 +23,7 @@
 #include "tests/unit/injectors/child.h"
 #include "tests/unit/injectors/net.h"
 #include "tests/unit/injectors/training.h"
+#include "tests/unit/shadow_gpu/gpu_dir.h"
 #include "triodrill/text.h"
 
 namespace triodrill::testing {
@@ -178,6 +180,44 @@ class StorageScene final : public ProcessScene {
   std::optional<TemporaryDirectory> root_;
 };
 
+// Its child computes on a shadow GPU, whose state is looked at without the library.
+class GpuScene final : public ProcessScene {
+ public:
+  explicit GpuScene(std::string_view kind) : ProcessScene(kind) {}
+  Status Raise() override {
+    child_.reset();
+    gpus_.emplace();
+    // Each process that dies over it loads the library by this link, and so finds this state.
+    const std::string link = gpus_->dir() + "/libnvidia-ml.so.1";
+    std::filesystem::create_symlink(TRIODRILL_SHADOW_NVML, link);
+    SetNvmlLibrary(link);
+    child_.emplace([file = gpus_->file()] {
+      const auto held = shadow::gpu::HeldGpu::Open(file, 1);
+      while (held.ok()) ::pause();
+    });
+    fault_ = Aim(kind_, child_->identity());
+    const auto state = shadow::gpu::MappedState::Open(gpus_->file(), true);
+    TRIODRILL_RETURN_IF_ERROR(state.status());
+    (*state)->gpus[1].limit_mw = kLimit;  // not the default: the prior one is what is given back
+    return Eventually([&] { return (*state)->gpus[1].processes[0] != 0; })
+               ? Ok()
+               : absl::InternalError("the child does not come to hold its GPU");
+  }
+  std::string Damage() override {
+    const auto state = shadow::gpu::MappedState::Open(gpus_->file(), false);
+    if (!state.ok()) return std::string(state.status().message());
+    const shadow::gpu::Gpu& gpu = (*state)->gpus[1];
+    std::string damage = gpu.locked_sm == 0 ? "" : "its clocks are locked";
+    if (gpu.limit_mw != kLimit) Append(damage, "; its power limit is ", gpu.limit_mw.load(), " mW");
+    if (gpu.lost != 0) Append(damage, "; it is lost");
+    return damage;
+  }
+
+ private:
+  static constexpr uint32_t kLimit = 680'000;
+  std::optional<shadow::gpu::GpuDir> gpus_;
+};
+
 class LinkScene final : public Scene {
  public:
   explicit LinkScene(std::string_view kind) : kind_(kind) {}
@@ -232,6 +272,7 @@ std::unique_ptr<Scene> MakeScene(std::string_view kind) {
   if (kind == "process.crash_loop") return std::make_unique<CrashLoopScene>();
   if (kind == "tensor.flip") return std::make_unique<TensorScene>();
   if (kind == "storage.flip") return std::make_unique<StorageScene>();
+  if (kind.starts_with("gpu.")) return std::make_unique<GpuScene>(kind);
   return std::make_unique<ProcessScene>(kind);
 }
 

@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint64_t kAny32 = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kCounterMost = uint64_t{1} << 48;
-constexpr uint32_t kXidGpuLost = 79;
 
 struct Target {
   State& state;

@@ -140,5 +140,7 @@ extern "C" {
 TRIODRILL_NVML_FUNCTIONS(TRIODRILL_DECLARE)
 #undef TRIODRILL_DECLARE
 __attribute__((visibility("default"))) const char* nvmlErrorString(Return);
+// Not of NVML, where nothing loses a GPU on request: by UUID, 1: it falls off the bus with XID 79; 0: it is back.
+__attribute__((visibility("default"))) Return triodrillShadowSetLost(const char* uuid, unsigned lost);
 }
 }  // namespace triodrill::shadow::gpu::nvml

@@ -1,10 +1,14 @@
 #include "drills/shadow/gpu/nvml_driver.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
 #include <atomic>
+#include <climits>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace triodrill::shadow::gpu::nvml {
 namespace {
@@ -22,8 +26,23 @@ Driver driver;       // under the lock; kept when the last user has gone
 std::atomic<State*> attached{nullptr};
 std::atomic<bool> may_set{false};
 
+// Static: under the lock. Null if there is no room.
+const char* StatePath() {
+  if (const char* const named = std::getenv(kStateVariable)) return named;
+  static char path[PATH_MAX];
+  static char file[PATH_MAX];
+  Dl_info self{};
+  if (dladdr(&users, &self) == 0 || self.dli_fname == nullptr) return nullptr;
+  const char* const slash = std::strrchr(self.dli_fname, '/');
+  const int folder = slash == nullptr ? 0 : static_cast<int>(slash - self.dli_fname) + 1;
+  const int length = std::snprintf(path, sizeof path, "%.*s%s", folder, self.dli_fname, kStateBeside);
+  if (length <= 0 || static_cast<size_t>(length) >= sizeof path) return nullptr;
+  // It may be a link, where the file itself may not.
+  return realpath(path, file);
+}
+
 Return Attach() {
-  const char* const path = std::getenv(kStateVariable);
+  const char* const path = StatePath();
   struct stat facts {};
   if (path == nullptr || stat(path, &facts) != 0) return kDriverNotLoaded;
   if (driver.state == nullptr || driver.device != facts.st_dev || driver.inode != facts.st_ino) {
@@ -53,6 +72,20 @@ Return FindToSet(Device device, Gpu** gpu) {
   const Return found = Find(device, gpu);
   if (found != kSuccess) return found;
   return !may_set || Attached()->deny_set.load() != 0 ? kNoPermission : kSuccess;
+}
+
+extern "C" Return triodrillShadowSetLost(const char* uuid, unsigned lost) {
+  State* const state = Attached();
+  if (state == nullptr) return kUninitialized;
+  if (uuid == nullptr || lost > 1) return kInvalidArgument;
+  for (uint32_t index = 0; index < state->count; ++index) {
+    Gpu& gpu = state->gpus[index];
+    if (std::strcmp(gpu.identity.uuid, uuid) != 0) continue;
+    if (!may_set) return kNoPermission;
+    if (gpu.lost.exchange(lost) == 0 && lost != 0) PublishXid(*state, gpu, kXidGpuLost);
+    return kSuccess;
+  }
+  return kNotFound;
 }
 
 extern "C" Return nvmlInit_v2() {

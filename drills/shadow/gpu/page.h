@@ -19,6 +19,7 @@ void Unmap(State* state);
 
 uint64_t DigestOf(const State& state);
 
+inline constexpr uint32_t kXidGpuLost = 79;
 // The GPU's next XID; wakes who waits for events.
 void PublishXid(State& state, Gpu& gpu, uint32_t code);
 // Adds to a volatile counter and to its aggregate, and wakes.

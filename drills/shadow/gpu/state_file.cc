@@ -105,7 +105,7 @@ Result<HeldGpu> HeldGpu::Open(const std::string& file, int index) {
   }
   const uint64_t process = ProcessWord(getpid());
   Gpu& gpu = state->gpus[index];
-  // The list is for people: what does not fit into it computes all the same.
+  // By the list people and faults find the GPU of a process; what does not fit into it computes all the same.
   AddProcess(gpu, process);
   return HeldGpu(std::move(state), static_cast<uint32_t>(index), process);
 }

@@ -105,6 +105,8 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
     fault.mutable_with()->mutable_tensor_flip()->set_bit(30);
     fault.mutable_with()->mutable_tensor_flip()->set_index(-1);
   }
+  if (kind == "gpu.clock_lock") fault.mutable_with()->mutable_gpu_clock_lock()->set_clock(40);
+  if (kind == "gpu.power_cap") fault.mutable_with()->mutable_gpu_power_cap()->set_limit(50);
   if (kind == "storage.flip") fault.mutable_with()->mutable_storage_flip()->set_position(0.5);
   if (kind == "cpu.stutter") {
     *fault.mutable_with()->mutable_cpu_stutter()->mutable_run() = ToProto(std::chrono::milliseconds(5));

@@ -52,7 +52,8 @@ TEST(LocalSpec, StartsEachAgentWithItsOwnJournalAndPolicy) {
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_THAT(Argv(spec->nodes(0).agent()),
               ElementsAre("/b/triodrilld", "--node", "n0", "--coordinator", "unix:/s/coordinator.sock", "--state-dir",
-                          "/s/nodes/n0", "--policy", "/s/nodes/n0/policy.yaml"));
+                          "/s/nodes/n0", "--policy", "/s/nodes/n0/policy.yaml", "--nvml",
+                          "/s/nodes/n0/nvml/libnvidia-ml.so.1"));
 }
 
 TEST(LocalSpec, IsOneThatTheSandboxTakes) {
