@@ -6,6 +6,12 @@
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::pipeline {
+namespace {
+
+// Of a driver's line about it (XID 79), which a process repeats as it dies.
+constexpr std::string_view kGpuLostWords = "fallen off the bus";
+
+}  // namespace
 
 std::string_view NameOf(Level level) {
   constexpr std::string_view kNames[] = {"process", "gpu", "node", "group", "job"};
@@ -17,6 +23,8 @@ Level Machine::LevelFor(const Finding& finding) {
   if (finding.rank < 0) return Level::kNode;
   if (finding.fault != Fault::kDead) return Level::kGpu;
   if (policy_.Has(Defect::kNoBounds)) return Level::kProcess;  // PLANTED DEFECT
+  // No process lives without it: one that is started again on it dies again.
+  if (TrainerOf(finding.rank).error_line.find(kGpuLostWords) != std::string::npos) return Level::kGpu;
   std::deque<TimePoint>& restarts = s_.slots[s_.placement[finding.rank]].restarts;
   while (!restarts.empty() && Past(restarts.front(), spec_.isolation().restart_window())) restarts.pop_front();
   const bool left = static_cast<int>(restarts.size()) < spec_.isolation().restarts_in_place();

@@ -186,6 +186,7 @@ void Launcher::Obey(const RunCheck& order) {
       spawning.arguments.insert(spawning.arguments.end(),
                                 {"--peer", Cat(peer.node, "=", peer.address, ":", peer.port)});
     }
+    if (order.gpu >= 0) LookAtGpu(order.gpu, spawning);
   }
   const Result<pid_t> pid = Spawn(spawning);
   if (!pid.ok()) return Say(CheckDone{order.id, options_.node, false, std::string(pid.status().message()), {}});

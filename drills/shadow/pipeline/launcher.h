@@ -48,6 +48,7 @@ class Launcher {
   void ReapProbes();
   void KeepPipeline();
   Status MakeGpus();
+  void LookAtGpu(int gpu, Spawning& probe) const;
   void StartExporter();
   void ReapExporter();
   void Report();

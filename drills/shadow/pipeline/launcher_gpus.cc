@@ -1,4 +1,6 @@
 // The launcher's shadow GPUs: as many as it has slots, and an exporter of theirs.
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "drills/shadow/gpu/state_file.h"
@@ -10,6 +12,7 @@ namespace triodrill::shadow::pipeline {
 namespace {
 
 // Where dcgm-exporter listens, too; in the node's own network namespace.
+constexpr char kNvml[] = "libnvidia-ml.so.1";
 constexpr char kExporterListens[] = "127.0.0.1:9400";
 
 void Warn(const std::string& text) { std::fprintf(stderr, "triodrill-node: warning: %s\n", text.c_str()); }
@@ -26,6 +29,16 @@ Status Launcher::MakeGpus() {
     Warn(Cat(std::string(there.status().message()), "; it is made anew"));
   }
   return gpu::MakeState(file, {me_->slots, config_.policy.spec.training().seed(), options_.node}, /*replace=*/true);
+}
+
+// Through the library, as a health check of a real node would; our link to it is as it is installed, or else as it is
+// built.
+void Launcher::LookAtGpu(int gpu, Spawning& probe) const {
+  const std::string installed = Cat(programs_, "/../" TRIODRILL_LIBDIR "/triodrill/shadow-gpu/", kNvml);
+  const bool there = access(installed.c_str(), R_OK) == 0;
+  probe.arguments.insert(probe.arguments.end(),
+                         {"--gpu", Cat(gpu), "--nvml", there ? installed : Cat(programs_, "/../shadow-gpu/", kNvml)});
+  probe.environment.push_back(Cat("TRIODRILL_SHADOW_GPU_STATE=", options_.run_dir, "/", GpuStateFile(options_)));
 }
 
 // Nothing depends on it: a job trains on without being watched.

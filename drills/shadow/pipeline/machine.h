@@ -73,7 +73,7 @@ class Machine {
   void RunSelfCheck();
   void NextRound();
   void ConcludeSelfCheck();
-  int OrderNodeCheck(std::map<int, CheckState>& checks, const std::string& node);
+  int OrderNodeCheck(std::map<int, CheckState>& checks, const std::string& node, int gpu = -1);
   void OrderGather(const std::string& one, const std::string& other);
   void BlameNodes();
 

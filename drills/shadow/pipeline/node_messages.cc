@@ -47,7 +47,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartTrainer, slot, incarnation, rank, checks
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KillTrainer, slot, incarnation)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tell, slot, incarnation, message)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Peer, node, address, port)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunCheck, id, kind, peers, rank, store)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunCheck, id, kind, peers, rank, store, gpu)
 
 static void to_json(Json& json, const StopNode&) { json = Json::object(); }
 static void from_json(const Json&, StopNode&) {}

@@ -108,6 +108,7 @@ struct RunCheck {
   std::vector<Peer> peers;  // node
   int rank = 0;             // gather: 0 or 1
   std::string store;        // gather: directory of the rendezvous
+  int gpu = -1;             // node: of the slot with this number the GPU, too; -1: none
 };
 // Ends every trainer in good order, and then the launcher.
 struct StopNode {};

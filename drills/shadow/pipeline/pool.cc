@@ -73,15 +73,19 @@ void Machine::TendQuarantine() {
     if (state.service != Service::kIsolated || state.trainer.Lives() || state.trainer.lingers) continue;
     if (!s_.nodes[slot.node].connected || !Past(state.isolated_at, spec_.spares().return_after())) continue;
     if (state.return_check == 0) {
-      state.return_check = OrderNodeCheck(s_.checks, slot.node);
+      state.return_check = OrderNodeCheck(s_.checks, slot.node, slot.local_rank);
       continue;
     }
     const Health health = HealthOf(state.return_check);
     if (health == Health::kUnknown) continue;
+    const CheckState check = s_.checks[state.return_check];
     s_.checks.erase(state.return_check);
     state.return_check = 0;
     state.isolated_at = now_;  // sick: the next look is as far off
-    if (health == Health::kSick) continue;
+    if (health == Health::kSick) {
+      Log("kept_out", {{"slot", slot.Name()}, {"detail", check.done ? check.detail : "no answer"}});
+      continue;
+    }
     state.service = Service::kSpare;
     state.restarts.clear();
     Log("returned", {{"slot", slot.Name()}});

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "drills/shadow/pipeline/gpu_check.h"
 #include "drills/shadow/pipeline/probe_checks.h"
 #include "drills/shadow/system_clock.h"
 #include "triodrill/exit_code.h"
@@ -66,6 +67,8 @@ int Main(int argc, char** argv) {
   int timeout_ms = 2000;
   int rank = 0;
   double floor = 0;
+  int gpu = -1;
+  std::string nvml = "libnvidia-ml.so.1";
   app.require_subcommand(1);
   CLI::App* node = app.add_subcommand("node", "Loop-back bandwidth, and links to every peer");
   CLI::App* gather = app.add_subcommand("gather", "All-gather with one other node");
@@ -74,6 +77,8 @@ int Main(int argc, char** argv) {
     command->add_option("--timeout-ms", timeout_ms, "Of each check")->check(CLI::Range(1, 600'000));
   }
   node->add_option("--floor", floor, "Least bits per second of the loop-back");
+  node->add_option("--gpu", gpu, "Look at this GPU, too")->check(CLI::NonNegativeNumber);
+  node->add_option("--nvml", nvml, "Library through which")->capture_default_str();
   node->add_option("--peer", peer_texts, "NODE=ADDRESS:PORT");
   gather->add_option("--rank", rank, "0 or 1")->required();
   gather->add_option("--store", store, "Directory of the rendezvous")->required();
@@ -93,6 +98,10 @@ int Main(int argc, char** argv) {
   std::vector<Peer> peers;
   for (const std::string& text : peer_texts) {
     if (const std::optional<Peer> peer = ParsePeer(text)) peers.push_back(*peer);
+  }
+  // First, and alone: no link that works makes up for a GPU that does not.
+  if (const std::string why = gpu < 0 ? "" : WhyGpuIsSick(nvml, gpu); !why.empty()) {
+    return Print({false, Cat("GPU ", gpu, ": ", why), {}});
   }
   return Print(CheckNode(address, peers, floor, timeout));
 }

@@ -15,10 +15,11 @@ bool Settled(const CheckState& check, TimePoint now) { return check.done || now 
 
 }  // namespace
 
-int Machine::OrderNodeCheck(std::map<int, CheckState>& checks, const std::string& node) {
+int Machine::OrderNodeCheck(std::map<int, CheckState>& checks, const std::string& node, int gpu) {
   RunCheck order;
   order.id = s_.next_check++;
   order.kind = "node";
+  order.gpu = gpu;
   for (const auto& [name, other] : s_.nodes) {
     const TopologyNode* facts = config_.topology.Find(name);
     if (name == node || !other.connected || other.probe_port == 0 || facts == nullptr) continue;
