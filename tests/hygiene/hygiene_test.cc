@@ -28,6 +28,7 @@ TEST(Repository, LeavesNothingForLater) { EXPECT_THAT(LeftForLater(Tree()), IsEm
 TEST(Repository, ExplainsItsDrills) { EXPECT_THAT(DrillsWithoutWords(Tree()), IsEmpty()); }
 TEST(Repository, KeepsTheTruthFromTheMeasuring) { EXPECT_THAT(ReadersOfTheTruth(Tree()), IsEmpty()); }
 TEST(Repository, NamesNobodysHome) { EXPECT_THAT(HomePaths(Tree()), IsEmpty()); }
+TEST(Repository, HasAPageForEachProgram) { EXPECT_THAT(ProgramsWithoutPage(Tree()), IsEmpty()); }
 TEST(Repository, DescribesItsFolders) { EXPECT_THAT(FoldersWithoutReadme(Tree()), IsEmpty()); }
 
 }  // namespace

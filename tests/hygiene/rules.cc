@@ -235,6 +235,30 @@ Findings ReadersOfTheTruth(const Files& files) {
   return findings;
 }
 
+Findings ProgramsWithoutPage(const Files& files) {
+  static const RE2 kProgram(R"(\btriodrill_program\(([\w-]+))");
+  static const RE2 kPage(R"([\s(]([\w-]+)\.[18]\b)");
+  std::set<std::string> installed;
+  std::set<std::string> there;
+  for (const SourceFile& file : files) {
+    if (file.Is("/man/CMakeLists.txt")) {
+      ForEachMatch(WithoutHashComments(file.text), kPage,
+                   [&](size_t, const Groups& page) { installed.insert(page[1]); });
+    }
+    const size_t folder = file.path.rfind("/man/");
+    if (folder != std::string::npos) there.insert(file.path.substr(folder + 5, file.path.rfind('.') - folder - 5));
+  }
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (!file.IsCMake()) continue;
+    ForEachMatch(WithoutHashComments(file.text), kProgram, [&](size_t line, const Groups& program) {
+      if (installed.contains(program[1]) && there.contains(program[1])) return;
+      findings.push_back(At(file, line, "has no manual page that is installed: " + program[1]));
+    });
+  }
+  return findings;
+}
+
 Findings FoldersWithoutReadme(const Files& files) {
   std::set<std::string> folders;
   std::set<std::string> described;

@@ -52,6 +52,9 @@ Findings HomePaths(const Files& files);
 // tests and documents name the truth channel.
 Findings ReadersOfTheTruth(const Files& files);
 
+// Every program that is installed has a manual page in some man/ folder, installed, too.
+Findings ProgramsWithoutPage(const Files& files);
+
 // Every top folder says what it is in its README.md.
 Findings FoldersWithoutReadme(const Files& files);
 

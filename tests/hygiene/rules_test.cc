@@ -169,6 +169,16 @@ TEST(HomePaths, AreFound) {
   EXPECT_THAT(HomePaths(One("a.cc", "\"${run_dir}/work/x\" a/home/b\n")), IsEmpty());
 }
 
+TEST(ProgramsWithoutPage, AreFound) {
+  Files files = One("a/CMakeLists.txt", "# triodrill_program(NAME …\ntriodrill_program(triodrill-x SOURCES x.cc)\n");
+  EXPECT_THAT(ProgramsWithoutPage(files), SizeIs(1));
+  files.push_back({.path = "a/man/triodrill-x.8", .text = ""});
+  EXPECT_THAT(ProgramsWithoutPage(files), SizeIs(1)) << "not installed";
+  files.push_back(
+      {.path = "a/man/CMakeLists.txt", .text = "install(FILES triodrill-y.1 triodrill-x.8 DESTINATION d)\n"});
+  EXPECT_THAT(ProgramsWithoutPage(files), IsEmpty());
+}
+
 TEST(FoldersWithoutReadme, AreFound) {
   Files files = One("drills/x.yaml", "");
   EXPECT_THAT(FoldersWithoutReadme(files), ElementsAre("drills: has no README.md"));
