@@ -37,11 +37,11 @@ Status FlapOn(RouteSocket& socket, const FlapOrder& order, const v1::LinkPrior& 
     const Nanos up_at = SinceBoot();
     // Not all may be back before it goes down again: that is what a fast flap does.
     const LinkPatience patience{std::min(order.up, LinkPatience{}.carrier), std::min(order.up, LinkPatience{}.whole)};
-    const Status whole = BringLinkUp(order.link, prior, patience);
+    Status whole = BringLinkUp(order.link, prior, patience);
     if (!whole.ok() && !absl::IsDeadlineExceeded(whole)) return whole;
     if (reasons.Before(up_at + order.up)) return Ok();
   }
-  const Status whole = BringLinkUp(order.link, prior);
+  Status whole = BringLinkUp(order.link, prior);
   reasons.Before(order.common.until);  // what was asked for is done; who asked still looks for this process
   return whole;
 }
@@ -61,7 +61,7 @@ int Run(const std::vector<std::string>& arguments) {
   if (!prior.ok()) return failed(prior.status());
   if (reasons->Now()) return 0;
   const Status flapped = FlapOn(*socket, *order, *prior, *reasons);
-  const Status whole = BringLinkUp(order->link, *prior);
+  Status whole = BringLinkUp(order->link, *prior);
   return flapped.ok() && whole.ok() ? 0 : failed(flapped.ok() ? whole : flapped);
 }
 

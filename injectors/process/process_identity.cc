@@ -31,7 +31,7 @@ bool IsGone(const Status& status) {
 Result<ProcessStat> ParseProcessStat(std::string_view text) {
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');  // the name may hold any character, also ')'
-  const Status malformed = absl::InternalError(Cat("parse /proc/PID/stat: unexpected form '", text, "'"));
+  Status malformed = absl::InternalError(Cat("parse /proc/PID/stat: unexpected form '", text, "'"));
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return malformed;
   // fields[0] is field 3 of proc(5).
   const std::vector<std::string> fields = absl::StrSplit(View(text.substr(close + 1)), ' ', absl::SkipEmpty());

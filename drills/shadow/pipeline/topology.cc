@@ -77,7 +77,7 @@ Result<Topology> ParseTopology(std::string_view json, std::string_view file) {
   v1::Partition partition;
   const Status read = FromJson(json, partition);
   if (!read.ok()) return absl::InvalidArgumentError(Cat(file, ":1:1: error: ", read.message()));
-  const Result<Topology> topology = TopologyOf(partition.spec());
+  Result<Topology> topology = TopologyOf(partition.spec());
   if (!topology.ok()) return absl::InvalidArgumentError(Cat(file, ":1:1: error: ", topology.status().message()));
   return topology;
 }

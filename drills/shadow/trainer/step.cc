@@ -15,7 +15,7 @@ class Stopwatch {
   template <typename Collective>
   Status Wait(Collective collective) {
     const TimePoint from = clock_.Now();
-    const Status status = collective();
+    Status status = collective();
     waited_ += clock_.Now() - from;
     return status;
   }
