@@ -29,7 +29,7 @@ class WiredAgent final : public Agent {
                                                      .make = std::move(parts.make),
                                                      .protect = std::move(parts.protect),
                                                      .say = say,
-                                                     .watch = [this](v1::Watch what) { watcher_->Watch(what); },
+                                                     .watch = [this](v1::Watch what) { watcher_->Watch(std::move(what)); },
                                                      .real_time = parts.real_time}));
     Link::Listener listener;
     listener.up = [this](Link& link) {

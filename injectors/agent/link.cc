@@ -22,7 +22,10 @@ constexpr Nanos kLongestPause = std::chrono::seconds(1);
 constexpr Nanos kPatienceAtTheEnd = std::chrono::seconds(1);
 
 enum class Operation : intptr_t { kStart = 1, kRead, kWrite, kFinish };
-void* TagOf(Operation operation) { return reinterpret_cast<void*>(operation); }
+// A name, never followed.
+void* TagOf(Operation operation) {
+  return reinterpret_cast<void*>(operation);  // NOLINT(performance-no-int-to-ptr)
+}
 
 // One call. There is at most one at a time, so its tags need not say which.
 struct Call {

@@ -55,12 +55,11 @@ bool Waiter::Sleep(std::optional<TimePoint> until) {
 }
 
 void Waiter::Wait(const std::optional<Wake>& wake) {
-  bool undisturbed = true;
   if (!wake) {
-    undisturbed = Sleep(std::nullopt);
+    Sleep(std::nullopt);
   } else {
     const TimePoint wake_at = wake->precise ? wake->at - kEarly : wake->at;
-    if (clock_.Now() < wake_at) undisturbed = Sleep(wake_at);
+    const bool undisturbed = clock_.Now() >= wake_at || Sleep(wake_at);
     while (undisturbed && wake->precise && !called_.load(std::memory_order_acquire) && clock_.Now() < wake->at) {
     }
   }
