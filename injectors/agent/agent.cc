@@ -24,13 +24,14 @@ class WiredAgent final : public Agent {
     Core core(std::move(parts.settings), parts.replayed.outcomes, parts.replayed.begun, parts.replayed.done,
               std::move(parts.replayed.traces));
     TRIODRILL_ASSIGN_OR_RETURN(
-        executor_, Executor::Start(std::move(core), {.clock = parts.clock,
-                                                     .journal = parts.journal,
-                                                     .make = std::move(parts.make),
-                                                     .protect = std::move(parts.protect),
-                                                     .say = say,
-                                                     .watch = [this](v1::Watch what) { watcher_->Watch(std::move(what)); },
-                                                     .real_time = parts.real_time}));
+        executor_,
+        Executor::Start(std::move(core), {.clock = parts.clock,
+                                          .journal = parts.journal,
+                                          .make = std::move(parts.make),
+                                          .protect = std::move(parts.protect),
+                                          .say = say,
+                                          .watch = [this](v1::Watch what) { watcher_->Watch(std::move(what)); },
+                                          .real_time = parts.real_time}));
     Link::Listener listener;
     listener.up = [this](Link& link) {
       wire_ = &link;  // Dial may not have returned yet
