@@ -2,6 +2,7 @@
 
 #include <re2/re2.h>
 
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,19 +17,29 @@ namespace {
 constexpr Nanos kYoungFor = std::chrono::seconds(5);
 constexpr Nanos kThoroughEvery = std::chrono::seconds(1);
 
-}  // namespace
-
-int NumberFromEnvironment(std::string_view environment, std::string_view name) {
+// Of the first entry of that name.
+std::optional<std::string_view> ValueOf(std::string_view environment, std::string_view name) {
   while (!environment.empty()) {
     const size_t end = std::min(environment.find('\0'), environment.size());
     const std::string_view entry = environment.substr(0, end);
     environment.remove_prefix(std::min(end + 1, environment.size()));
-    if (!entry.starts_with(name) || entry.size() <= name.size() || entry[name.size()] != '=') continue;
-    int number = -1;
-    if (!absl::SimpleAtoi(View(entry.substr(name.size() + 1)), &number) || number < 0) return -1;
-    return number;
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=') {
+      return entry.substr(name.size() + 1);
+    }
   }
-  return -1;
+  return std::nullopt;
+}
+
+}  // namespace
+
+int NumberFromEnvironment(std::string_view environment, std::string_view name) {
+  int number = -1;
+  const std::optional<std::string_view> value = ValueOf(environment, name);
+  return value && absl::SimpleAtoi(View(*value), &number) && number >= 0 ? number : -1;
+}
+
+bool AwaitsNumber(std::string_view environment, std::string_view name) {
+  return ValueOf(environment, name) && NumberFromEnvironment(environment, name) < 0;
 }
 
 RankScan::RankScan() = default;
@@ -48,20 +59,24 @@ Result<RankScan> RankScan::Of(const v1::RankProcess& how) {
   return scan;
 }
 
-bool RankScan::Worker(int pid, v1::RankFound& found) const {
+void RankScan::Recognise(int pid, Seen& seen, v1::RankFound& found) const {
   const Result<std::string> cmdline = ReadFile(Cat("/proc/", pid, "/cmdline"));
-  if (!cmdline.ok()) return false;
-  const std::string joined = JoinArguments(*cmdline);
-  if (joined.empty() || !re2::RE2::PartialMatch(joined, *command_line_)) return false;
+  const std::string joined = cmdline.ok() ? JoinArguments(*cmdline) : "";
+  if (joined.empty()) return;
+  const bool matches = re2::RE2::PartialMatch(joined, *command_line_);
   const Result<std::string> environment = ReadFile(Cat("/proc/", pid, "/environ"));
-  if (!environment.ok()) return false;
+  if (!environment.ok()) return;
   const int rank = NumberFromEnvironment(*environment, rank_env_);
   const int local_rank = NumberFromEnvironment(*environment, local_rank_env_);
-  if (rank < 0 || local_rank < 0) return false;
+  if (local_rank < 0) return;
+  // It writes its rank into the environment first: one that has it there and not yet in its command line is looked at
+  // again as well.
+  seen.spare = AwaitsNumber(*environment, rank_env_) || (seen.spare && !matches);
+  seen.worker = matches && rank >= 0;
+  if (!seen.worker) return;
   found.set_rank(rank);
   found.set_local_rank(local_rank);
   found.set_command_line(joined);
-  return true;
 }
 
 std::vector<v1::RankFound> RankScan::Look(TimePoint now) {
@@ -77,22 +92,23 @@ std::vector<v1::RankFound> RankScan::Look(TimePoint now) {
     present.insert(pid);
     const auto known = seen_.find(pid);
     if (known != seen_.end()) {
-      const bool young = now < known->second.first + kYoungFor;
-      if (known->second.worker ? !thorough : (!young && !thorough)) continue;
+      const bool may_become = known->second.spare || now < known->second.first + kYoungFor;
+      if (known->second.worker ? !thorough : (!may_become && !thorough)) continue;
     }
     const Result<v1::ProcessIdentity> identity = IdentifyProcess(pid);
     if (!identity.ok()) continue;
     const bool same = known != seen_.end() && known->second.start_time_ticks == identity->start_time_ticks();
-    if (same && (known->second.worker || now >= known->second.first + kYoungFor)) continue;
-    Seen seen{identity->start_time_ticks(), same ? known->second.first : now, false};
+    const bool old = same && !known->second.spare && now >= known->second.first + kYoungFor;
+    if (old || (same && known->second.worker)) continue;
+    Seen seen{identity->start_time_ticks(), same ? known->second.first : now, false, same && known->second.spare};
     v1::RankFound one;
-    if (Worker(pid, one)) {
+    Recognise(pid, seen, one);
+    if (seen.worker) {
       // What was read is of the process named only if it is still there.
       const Result<v1::ProcessIdentity> again = IdentifyProcess(pid);
       if (!again.ok() || again->start_time_ticks() != identity->start_time_ticks()) continue;
       *one.mutable_process() = *identity;
       found.push_back(std::move(one));
-      seen.worker = true;
     }
     seen_[pid] = seen;
   }
