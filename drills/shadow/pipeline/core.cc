@@ -13,6 +13,7 @@ void Machine::Take(const Event& event) {
   Detect();
   if (tick_ && s_.stage != Stage::kAssemble && s_.stage != Stage::kGaveUp && s_.stage != Stage::kStopping) {
     TendQuarantine();
+    TendStandbys();
   }
   Advance();
 }

@@ -25,6 +25,7 @@ Level Machine::LevelFor(const Finding& finding) {
   if (policy_.Has(Defect::kNoBounds)) return Level::kProcess;  // PLANTED DEFECT
   // No process lives without it: one that is started again on it dies again.
   if (TrainerOf(finding.rank).error_line.find(kGpuLostWords) != std::string::npos) return Level::kGpu;
+  if (WarmTakesOver()) return Level::kGpu;
   std::deque<TimePoint>& restarts = s_.slots[s_.placement[finding.rank]].restarts;
   while (!restarts.empty() && Past(restarts.front(), spec_.isolation().restart_window())) restarts.pop_front();
   const bool left = static_cast<int>(restarts.size()) < spec_.isolation().restarts_in_place();
@@ -32,6 +33,7 @@ Level Machine::LevelFor(const Finding& finding) {
 }
 
 void Machine::Diagnose(const Finding& finding, std::optional<Level> level, std::string group) {
+  const bool taken_over = finding.rank >= 0 && finding.fault == Fault::kDead && WarmTakesOver();
   Verdict verdict{finding, level ? *level : LevelFor(finding), std::move(group)};
   if (policy_.Has(Defect::kWrongNode) && finding.rank >= 0) {  // PLANTED DEFECT
     Kill(s_.placement[finding.rank]);
@@ -45,6 +47,8 @@ void Machine::Diagnose(const Finding& finding, std::optional<Level> level, std::
   std::string cause(NameOf(finding.fault));
   if (verdict.level == Level::kProcess && named) {
     Append(cause, ": restart in place, the slot is not to blame yet");
+  } else if (named && taken_over) {
+    Append(cause, ": a warm spare takes over, the slot is looked at meanwhile");
   } else if (named) {
     Append(cause, ": the smallest level that is enough is ", NameOf(verdict.level));
   } else {

@@ -77,9 +77,26 @@ class Machine {
   void OrderGather(const std::string& one, const std::string& other);
   void BlameNodes();
 
+  // ---- standby.cc
+  void TendStandbys();
+  void LookAtStandby(const Slot& slot, SlotState& state);
+  void LoseStandby(const Slot& slot, SlotState& state, std::string_view why);
+  void CheckNodesOfStandbys();
+  bool StartStandby();  // false: there is no slot for one
+  static bool IsStandby(const SlotState& state);
+  bool IsWarm(const Slot& slot, const SlotState& state) const;
+  bool MayStand(SlotState& state);  // its standbys have not ended too often
+  bool KnownWell(const std::string& node) const;
+  bool WarmTakesOver() const;
+
   // ---- pool.cc
   void TendQuarantine();
+  // What a claim would have to wait for, the less the better.
+  enum class Ready { kWarm, kStarting, kCold, kDoubtful, kNever };
+  Ready ReadinessOf(const Slot& slot);
   std::optional<Slot> PickSpare();
+  bool CheckedWell(const std::string& node, bool& waiting);
+  void SpareNodeIsSick(const std::string& node, std::string_view which, const std::string& detail);
   enum class Health { kUnknown, kWell, kSick };
   Health HealthOf(int check) const;
   bool Claim(int rank);  // false: wait
@@ -101,8 +118,8 @@ class Machine {
 
   // ---- restore.cc
   void Restore();
-  void OrderJoin(std::string source, int64_t step, int peer);
-  std::optional<int> PeerReplica(int64_t& step) const;
+  void OrderJoin(std::string source, int64_t step);
+  std::optional<int64_t> StepOfPeers() const;
   void EnterRestore();
   void AwaitJoins();
   void JoinBroke(std::string_view why);

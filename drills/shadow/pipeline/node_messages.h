@@ -85,7 +85,7 @@ struct CheckDone {
 struct StartTrainer {
   Slot slot;
   int incarnation = 0;
-  int rank = -1;
+  int rank = -1;  // -1: a standby, which gets its rank with its first Join
   std::string checks;
 };
 struct KillTrainer {  // SIGKILL

@@ -14,51 +14,82 @@ Machine::Health Machine::HealthOf(int check) const {
   return state.ok || reaches_most ? Health::kWell : Health::kSick;
 }
 
-// Spare nodes first, then slots that came back from quarantine.
+Machine::Ready Machine::ReadinessOf(const Slot& slot) {
+  SlotState& state = s_.slots[slot];
+  if (state.service != Service::kSpare || !s_.nodes[slot.node].connected) return Ready::kNever;
+  if (IsWarm(slot, state)) return Ready::kWarm;
+  // A silent one is taken if there is nothing better, and is then found out as a rank would be.
+  if (IsStandby(state)) return state.trainer.hello ? Ready::kDoubtful : Ready::kStarting;
+  if (state.trainer.Lives()) return Ready::kNever;
+  return MayStand(state) ? Ready::kCold : Ready::kDoubtful;
+}
+
+// Who is ready first; of those, spare nodes before slots that came back from quarantine.
 std::optional<Slot> Machine::PickSpare() {
+  std::optional<Slot> best;
+  Ready readiness = Ready::kNever;
   for (const bool spare_node : {true, false}) {
     for (const TopologyNode& node : config_.topology.nodes) {
-      if (node.spare != spare_node || !s_.nodes[node.name].connected) continue;
-      for (int i = 0; i < node.slots; ++i) {
-        const SlotState& state = s_.slots[Slot{node.name, i}];
-        if (state.service == Service::kSpare && !state.trainer.Lives()) return Slot{node.name, i};
+      for (int i = 0; node.spare == spare_node && i < node.slots; ++i) {
+        const Ready one = ReadinessOf(Slot{node.name, i});
+        if (one >= readiness) continue;
+        readiness = one;
+        best = Slot{node.name, i};
       }
     }
   }
-  return std::nullopt;
+  return best;
+}
+
+// The health check before a spare is used. What a sick node has of spares is out of service.
+bool Machine::CheckedWell(const std::string& node, bool& waiting) {
+  waiting = false;
+  if (!spec_.spares().startup_check() || KnownWell(node)) return true;
+  const auto known = s_.repair.health.find(node);
+  if (known == s_.repair.health.end()) s_.repair.health[node] = OrderNodeCheck(s_.checks, node);
+  const Health health = HealthOf(s_.repair.health[node]);
+  waiting = health == Health::kUnknown;
+  if (health != Health::kSick) return health == Health::kWell;
+  const CheckState& check = s_.checks[s_.repair.health[node]];
+  s_.repair.health.erase(node);
+  SpareNodeIsSick(node, "start-up check of a spare", check.done ? check.detail : "no answer");
+  return false;
+}
+
+void Machine::SpareNodeIsSick(const std::string& node, std::string_view which, const std::string& detail) {
+  Log("self_checked", {{"bad", node}, {"detail", Cat(which, ": ", detail)}});
+  for (auto& [slot, state] : s_.slots) {
+    if (slot.node == node && state.service == Service::kSpare) Isolate(slot, Level::kNode, detail);
+  }
 }
 
 bool Machine::Claim(int rank) {
   while (const std::optional<Slot> slot = PickSpare()) {
-    if (spec_.spares().startup_check()) {
-      const auto known = s_.repair.health.find(slot->node);
-      if (known == s_.repair.health.end()) {
-        s_.repair.health[slot->node] = OrderNodeCheck(s_.checks, slot->node);
-        return false;
-      }
-      const Health health = HealthOf(known->second);
-      if (health == Health::kUnknown) return false;
-      if (health == Health::kSick) {
-        const std::string detail = s_.checks[known->second].done ? s_.checks[known->second].detail : "no answer";
-        Log("self_checked", {{"bad", slot->node}, {"detail", Cat("start-up check of a spare: ", detail)}});
-        s_.repair.health.erase(known);
-        for (auto& [other, state] : s_.slots) {
-          if (other.node == slot->node && state.service == Service::kSpare) Isolate(other, Level::kNode, detail);
-        }
-        continue;
-      }
+    bool waiting = false;
+    if (!CheckedWell(slot->node, waiting)) {
+      if (waiting) return false;
+      continue;
     }
     if (policy_.Has(Defect::kSpareRace)) s_.repair.rendezvous_closed = true;  // PLANTED DEFECT
-    s_.slots[*slot].service = Service::kServing;
+    SlotState& state = s_.slots[*slot];
+    const bool standby = IsStandby(state);
+    state.service = Service::kServing;
     s_.placement[rank] = *slot;
     s_.repair.replaced.insert(rank);
     s_.repair.awaiting_spare = false;
     const auto left = s_.repair.left.find(rank);
-    Log("replaced", {{"slot", slot->Name()},
-                     {"rank", Cat(rank)},
-                     {"instead_of", left == s_.repair.left.end() ? "-" : left->second}});
+    LogLine line{"replaced",
+                 {{"slot", slot->Name()},
+                  {"rank", Cat(rank)},
+                  {"instead_of", left == s_.repair.left.end() ? "-" : left->second}}};
+    if (standby) line.values.emplace_back("by", "standby");
+    actions_.push_back(std::move(line));
     actions_.push_back(Truth{"replaced", slot->Name(), rank, s_.progress_step});
-    StartIn(*slot, rank);
+    if (standby) {
+      state.trainer.rank = rank;  // it hears so with the order to join
+    } else {
+      StartIn(*slot, rank);
+    }
     return true;
   }
   if (!s_.repair.awaiting_spare) {

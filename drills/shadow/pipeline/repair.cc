@@ -68,7 +68,7 @@ void Machine::Assemble() {
     all = all && there;
     serving = serving && (there || node.spare);
   }
-  for (const auto& [slot, state] : s_.slots) trainers = trainers || state.trainer.Lives();
+  for (const auto& [slot, state] : s_.slots) trainers = trainers || (state.trainer.Lives() && state.trainer.rank >= 0);
   // Launchers that have trainers were there before us and come back at once: this is a second start of ours.
   const bool waited = trainers ? now_ - s_.since > ToNanos(spec_.detection().heartbeat_timeout()) * 4
                                : Past(s_.since, spec_.bounds().assemble_timeout());
@@ -88,6 +88,7 @@ void Machine::Adopt() {
     if (!trainer.Lives() || trainer.rank < 0 || trainer.rank >= World()) {
       state.service = node != nullptr && node->spare ? Service::kSpare : Service::kIsolated;
       state.isolated_at = now_;
+      if (state.service == Service::kIsolated) Kill(slot);  // a standby on a node that is looked at first
       continue;
     }
     Slot& place = s_.placement[trainer.rank];
@@ -121,6 +122,7 @@ void Machine::Adopt() {
     actions_.push_back(Truth{"detected", "", rank, -1});
   }
   s_.progress_at = now_;
+  s_.whole_epoch = s_.epoch;
   if (same_epoch && s_.epoch > 0) return Enter(Stage::kRun);
   OpenCase();
   HaltAll();
@@ -154,7 +156,8 @@ void Machine::AwaitKills() {
   const bool late = Past(s_.since, spec_.bounds().kill_timeout());
   for (auto& [slot, state] : s_.slots) {
     Trainer& trainer = state.trainer;
-    if (!trainer.killed || !trainer.Lives()) continue;
+    // A standby's end is in nobody's way.
+    if (!trainer.killed || !trainer.Lives() || state.service == Service::kSpare) continue;
     if (s_.nodes[slot.node].connected && !late) {
       waiting = true;
       continue;

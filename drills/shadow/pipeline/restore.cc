@@ -1,4 +1,7 @@
 // Which state the job goes on from, and the way back into training: one Join for all, and a bound on it.
+#include <algorithm>
+#include <set>
+
 #include "drills/shadow/pipeline/machine.h"
 #include "triodrill/text.h"
 
@@ -19,10 +22,9 @@ void Machine::Restore() {
     }
   }
   if (now_ < s_.repair.not_before) return;
-  if (policy_.Has(Defect::kRestartFromZero) && s_.repair.open) return OrderJoin("scratch", 0, -1);  // PLANTED DEFECT
-  if (s_.repair.open && spec_.recovery().source() == v1::PEERS && !s_.repair.rollback_only && s_.repair.joins == 0) {
-    int64_t step = 0;
-    if (const std::optional<int> peer = PeerReplica(step)) return OrderJoin("peers", step, *peer);
+  if (policy_.Has(Defect::kRestartFromZero) && s_.repair.open) return OrderJoin("scratch", 0);  // PLANTED DEFECT
+  if (s_.repair.open && spec_.recovery().source() == v1::PEERS && !s_.repair.rollback_only) {
+    if (const std::optional<int64_t> step = StepOfPeers()) return OrderJoin("peers", *step);
   }
   if (!s_.repair.reading) {
     s_.repair.reading = true;
@@ -34,29 +36,30 @@ void Machine::Restore() {
     if (!s_.repair.corrupt.contains(step)) steps.push_back(step);
   }
   if (steps.empty() && !s_.repair.corrupt.empty()) return GiveUp("no checkpoint that is kept verifies");
-  if (steps.empty()) return OrderJoin("scratch", 0, -1);
-  if (policy_.Has(Defect::kStaleLatest)) return OrderJoin("checkpoint", steps.back(), -1);  // PLANTED DEFECT
-  OrderJoin("checkpoint", steps.front(), -1);
+  if (steps.empty()) return OrderJoin("scratch", 0);
+  if (policy_.Has(Defect::kStaleLatest)) return OrderJoin("checkpoint", steps.back());  // PLANTED DEFECT
+  OrderJoin("checkpoint", steps.front());
 }
 
-// A replica whose ranks all kept their process, and stand at one step.
-std::optional<int> Machine::PeerReplica(int64_t& step) const {
-  const int shards = config_.topology.tensor_parallel;
-  for (int first = 0; first + shards <= World(); first += shards) {
-    bool whole = true;
-    for (int rank = first; rank < first + shards; ++rank) {
-      const Trainer* trainer = Seen(rank);
-      whole = whole && trainer != nullptr && trainer->Lives() && trainer->joined_epoch == s_.epoch &&
-              trainer->step >= 0 && trainer->phase == "halted" && trainer->step == Seen(first)->step;
-    }
-    if (!whole) continue;
-    step = Seen(first)->step;
-    return first;
+// The newest step that survivors told of, if they hold every shard between them. A survivor took part in the last epoch
+// that was whole, or joined later one that came from it. A pipeline that was just started knows no steps yet, and
+// leaves its ranks' memory alone.
+std::optional<int64_t> Machine::StepOfPeers() const {
+  std::set<int> shards;
+  int64_t newest = -1;
+  for (int rank = 0; rank < World(); ++rank) {
+    const Trainer* trainer = Seen(rank);
+    if (trainer == nullptr || !trainer->Lives() || trainer->killed || trainer->closed || trainer->step < 0) continue;
+    if (trainer->joined_epoch == 0 || trainer->joined_epoch < s_.whole_epoch) continue;
+    shards.insert(rank % config_.topology.tensor_parallel);
+    newest = std::max(newest, trainer->step);
   }
-  return std::nullopt;
+  if (static_cast<int>(shards.size()) < config_.topology.tensor_parallel) return std::nullopt;
+  return newest;
 }
 
-void Machine::OrderJoin(std::string source, int64_t step, int peer) {
+void Machine::OrderJoin(std::string source, int64_t step) {
+  if (source != "peers") s_.repair.rollback_only = true;  // from here on memory is not all of one past
   ++s_.epoch;
   ++s_.repair.joins;
   s_.repair.join_broken = false;
@@ -70,7 +73,6 @@ void Machine::OrderJoin(std::string source, int64_t step, int peer) {
   join.step = step;
   join.verify = spec_.recovery().verify();
   if (policy_.Has(Defect::kUnverifiedCheckpoint)) join.verify = false;  // PLANTED DEFECT
-  join.peer = peer;
   actions_.push_back(MakeStore{join.store, true});
   for (int rank = 0; rank < World(); ++rank) {
     if (s_.repair.rendezvous_closed && s_.repair.replaced.contains(rank)) continue;
@@ -94,6 +96,7 @@ void Machine::AwaitJoins() {
   if (all) {
     Log("restored", {{"step", Cat(step)}, {"epoch", Cat(s_.epoch)}});
     actions_.push_back(Truth{"restored", "", -1, step});
+    s_.whole_epoch = s_.epoch;
     s_.progress_step = s_.restored_step = step;
     s_.progress_at = now_;
     s_.resumed = false;
@@ -123,6 +126,7 @@ void Machine::JoinBroke(std::string_view why) {
     return;
   }
   if (!Past(s_.repair.join_broken_at, spec_.detection().broken_collective_grace())) return;
+  s_.repair.rollback_only = true;
   if (s_.repair.joins < spec_.bounds().join_attempts()) {
     HaltAll();
     return EnterRestore();

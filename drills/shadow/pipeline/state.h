@@ -19,8 +19,9 @@ enum class Level { kProcess, kGpu, kNode, kGroup, kJob };
 // The process in a slot, as far as is known.
 struct Trainer {
   int incarnation = 0;  // 0: there is none
-  int rank = -1;
-  bool hello = false;  // it has spoken
+  int rank = -1;        // of a standby: none
+  bool hello = false;   // it has spoken
+  bool ready = false;   // a standby: it was said to be ready
   bool closed = false;
   bool exited = false;
   bool killed = false;   // by our order: its end is no fault
@@ -57,6 +58,7 @@ struct SlotState {
   Trainer trainer;
   TimePoint isolated_at;
   std::deque<TimePoint> restarts;  // in place
+  std::deque<TimePoint> standbys;  // started here
   int return_check = 0;            // id of the health check under way, 0: none
   int suspects = 0;                // of silent corruption, ever
 };
@@ -68,6 +70,9 @@ struct NodeState {
   int probe_port = 0;
   uint64_t interface_bytes = 0;
   TimePoint interface_at;  // when those last moved
+  int warm_check = 0;      // id of the check made while a standby waits, 0: none
+  TimePoint warm_check_at;
+  std::optional<TimePoint> well_at;  // when the last such check that passed was ordered
 };
 
 struct Finding {
@@ -134,7 +139,7 @@ struct Case {
   bool open = false;
   std::vector<Verdict> verdicts;  // found, not yet carried out
   bool confirmed = false;
-  bool rollback_only = false;  // a state is in doubt: peers are no source
+  bool rollback_only = false;  // a state is in doubt, or was left behind, or peers failed: peers are no source
   bool self_checked = false;
   bool awaiting_spare = false;
   bool reading = false;
@@ -162,6 +167,7 @@ struct State {
   std::map<Slot, SlotState> slots;
   std::vector<Slot> placement;  // of each rank; a slot without node: none
   int epoch = 0;
+  int whole_epoch = 0;  // the last one that every rank joined
   int next_incarnation = 1;
   int next_check = 1;
   int64_t progress_step = -1;

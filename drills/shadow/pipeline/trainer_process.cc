@@ -23,6 +23,8 @@ namespace {
 
 constexpr size_t kLongestErrorLine = 500;
 
+std::string RankText(const StartTrainer& order) { return order.rank < 0 ? std::string(kStandbyRank) : Cat(order.rank); }
+
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -71,7 +73,7 @@ std::string GpuStateFile(const Options& options) { return Cat("gpu-", options.no
 std::vector<std::string> TrainerArguments(const Options& options, const Config& config, const StartTrainer& order) {
   const v1::ShadowTraining& training = config.policy.spec.training();
   return {"--rank",
-          Cat(order.rank),
+          RankText(order),
           "--local-rank",
           Cat(order.slot.local_rank),
           "--world",
@@ -159,10 +161,11 @@ Result<TrainerProcess> TrainerProcess::Start(const Options& options, const Confi
   Spawning spawning;
   spawning.program = program;
   spawning.arguments = TrainerArguments(options, config, order);
-  spawning.environment = {Cat("RANK=", order.rank), Cat("LOCAL_RANK=", order.slot.local_rank),
+  spawning.environment = {Cat("RANK=", RankText(order)), Cat("LOCAL_RANK=", order.slot.local_rank),
                           Cat("WORLD_SIZE=", config.topology.world)};
   spawning.control = theirs.get();
-  spawning.error_file = Cat(options.node, "-", order.rank, ".err");
+  spawning.error_file = order.rank < 0 ? Cat(options.node, "-standby-", order.slot.local_rank, ".err")
+                                       : Cat(options.node, "-", order.rank, ".err");
   LineTail errors(spawning.error_file);
   TRIODRILL_ASSIGN_OR_RETURN(const pid_t pid, Spawn(spawning));
   OwnedFd pidfd(PidfdOpen(pid));
@@ -171,7 +174,10 @@ Result<TrainerProcess> TrainerProcess::Start(const Options& options, const Confi
 }
 
 void TrainerProcess::Tell(const ToTrainer& message) {
-  if (const Join* join = std::get_if<Join>(&message)) epoch_ = join->epoch;
+  if (const Join* join = std::get_if<Join>(&message)) {
+    epoch_ = join->epoch;
+    order_.rank = join->rank;  // a standby's first
+  }
   control_.Send(Encode(message));
 }
 

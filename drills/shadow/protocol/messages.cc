@@ -17,7 +17,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Joined, epoch, step, source)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Failed, epoch, step, error, corrupt_checkpoint)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Saved, step, stage, problem)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Suspect, step, check, rank, detail)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Join, epoch, rank, world, store, source, step, verify, peer)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Join, epoch, rank, world, store, source, step, verify)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Halt, epoch)
 
 void to_json(Json& json, const Stop&) { json = Json::object(); }

@@ -18,11 +18,15 @@ namespace triodrill::shadow {
 inline constexpr int kControlFd = 3;             // the trainer's end
 inline constexpr size_t kLongestMessage = 8192;  // bytes of one datagram
 
+// Stands for the rank of a trainer that has none yet, on its command line and in its environment (RANK). The trainer
+// writes its rank over it, digit by digit, when it gets one: it is as long as a rank may be.
+inline constexpr std::string_view kStandbyRank = "standby";
+
 // ---- a trainer says
 
 struct Hello {
-  int rank = -1;
-  int pid = 0;  // in the trainer's own pid namespace
+  int rank = -1;  // -1: a standby, which gets its rank with its first Join
+  int pid = 0;    // in the trainer's own pid namespace
 };
 
 // Every `heartbeat` of the policy, from a thread of its own, whatever the training thread is doing.
@@ -78,11 +82,11 @@ struct Join {
   int world = 0;
   std::string store;   // directory for the rendezvous of this epoch, the same for all, empty when ordered
   std::string source;  // scratch, checkpoint, peers, kept
-  // checkpoint: which. Not looked at otherwise, since what a pipeline knows of a step is a heartbeat old: peers and
-  // kept go on from the newest step that all who must have it hold in memory, which is the last or the one before.
+  // checkpoint: which. Not looked at otherwise, since what a pipeline knows of a step is a heartbeat old: the ranks
+  // tell each other what they hold in memory, which is the last step and the one before. kept goes on from the newest
+  // step that all of them hold, peers from the newest of which each shard is held by any rank: the step that stood.
   int64_t step = 0;
   bool verify = true;  // checkpoint: compare its checksum (false only in a planted defect)
-  int peer = -1;       // peers: the rank that broadcasts its state to the others of its data-parallel group
 };
 // Drop the collectives that stand and idle until the next Join: its peers are being repaired.
 struct Halt {

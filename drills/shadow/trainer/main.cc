@@ -73,7 +73,7 @@ bool End(Orders& orders, MeshGuard& guard, const std::future<void>& done) {
   return false;
 }
 
-Status Train(const Options& options) {
+Status Train(const Options& options, ShownRank shown) {
   TRIODRILL_ASSIGN_OR_RETURN(const Descriptors fds, Prepare(options));
   Vitals vitals;
   TRIODRILL_ASSIGN_OR_RETURN(ProgressLog log, ProgressLog::Open(Cat("progress-", options.node, ".log"), vitals));
@@ -91,7 +91,7 @@ Status Train(const Options& options) {
   const std::future<void> done = finished.get_future();
   // An exception that gets here ends the process, which is what it should come to.
   std::thread thread([&] {
-    Trainer(options, clock, orders, guard, outbox, vitals, log, device ? &*device : nullptr).Run();
+    Trainer(options, clock, orders, guard, outbox, vitals, log, device ? &*device : nullptr, shown).Run();
     finished.set_value();
   });
   Control control({kControlFd, fds.wakeup.get(), fds.signals.get()}, options.heartbeat, clock, orders, guard, outbox,
@@ -108,7 +108,7 @@ int Main(int argc, char** argv) {
   if (const int* const code = std::get_if<int>(&parsed)) return *code;
   const Options& options = std::get<Options>(parsed);
   if (options.reference) return PrintReference(options);
-  const Status status = Train(options);
+  const Status status = Train(options, ShownRank::Find(argc, argv));
   if (status.ok()) return 0;
   std::cerr << Cat("triodrill-trainer: error: ", std::string(status.message()), "\n");
   return static_cast<int>(ExitCode::kInternal);

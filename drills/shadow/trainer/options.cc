@@ -3,6 +3,8 @@
 #include <iostream>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "drills/shadow/protocol/messages.h"
 #include "triodrill/exit_code.h"
 #include "triodrill/schema/units.h"
 #include "triodrill/text.h"
@@ -11,6 +13,7 @@ namespace triodrill::shadow::trainer {
 namespace {
 
 struct Texts {
+  std::string rank;
   std::string step_compute = "40ms";
   std::string heartbeat = "100ms";
   std::string checks = "none";
@@ -28,8 +31,10 @@ Status Complete(const Texts& texts, Options& options) {
     }
     return Ok();
   }
-  if (options.rank < 0 || options.rank >= layout.world) {
-    return absl::InvalidArgumentError(Cat("--rank ", options.rank, ": not in 0~", layout.world - 1));
+  if (texts.rank != kStandbyRank &&
+      (!absl::SimpleAtoi(texts.rank, &options.rank) || options.rank < 0 || options.rank >= layout.world)) {
+    return absl::InvalidArgumentError(
+        Cat("--rank ", texts.rank, ": not in 0~", layout.world - 1, ", and not ", kStandbyRank));
   }
   if (options.node.empty() || options.address.empty() || options.run_dir.empty()) {
     return absl::InvalidArgumentError("--node, --address and --run-dir are needed");
@@ -56,7 +61,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       "a "
       "SOCK_SEQPACKET pair as descriptor 3, obeys the orders that come there, and ends when it closes.");
   app.set_version_flag("--version", TRIODRILL_VERSION);
-  app.add_option("--rank", options.rank, "Global rank");
+  app.add_option("--rank", texts.rank, "Global rank, or \"standby\": it comes with the first order to join");
   app.add_option("--local-rank", options.local_rank, "Rank on its node");
   app.add_option("--world", options.layout.world, "Number of ranks")->required();
   app.add_option("--tensor-parallel", options.layout.tensor_parallel, "Ranks that share one replica");

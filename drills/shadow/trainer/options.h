@@ -12,7 +12,7 @@
 namespace triodrill::shadow::trainer {
 
 struct Options {
-  int rank = -1;
+  int rank = -1;  // of a standby: none yet
   int local_rank = 0;
   Layout layout;
   std::string node;

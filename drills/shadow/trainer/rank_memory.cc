@@ -1,6 +1,8 @@
 #include "drills/shadow/trainer/rank_memory.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "drills/shadow/trainer/digest.h"
 
@@ -15,14 +17,33 @@ void CopyInPlace(const State& from, State& to) {
   to.step = from.step;
 }
 
+bool Has(const Holding& one, int64_t step) { return one.current == step || one.previous == step; }
+
 }  // namespace
 
 std::optional<int64_t> NewestCommonStep(std::span<const Holding> holdings) {
   if (holdings.empty()) return std::nullopt;
-  const auto has = [](const Holding& one, int64_t step) { return one.current == step || one.previous == step; };
   for (const int64_t step : {holdings[0].current, holdings[0].previous}) {
     if (step == kNoState) continue;
-    if (std::all_of(holdings.begin(), holdings.end(), [&](const Holding& one) { return has(one, step); })) return step;
+    if (std::all_of(holdings.begin(), holdings.end(), [&](const Holding& one) { return Has(one, step); })) return step;
+  }
+  return std::nullopt;
+}
+
+std::optional<Held> NewestHeldStep(const Layout& layout, std::span<const Holding> holdings) {
+  std::set<int64_t, std::greater<>> steps;
+  for (const Holding& one : holdings) steps.insert({one.current, one.previous});
+  steps.erase(kNoState);
+  for (const int64_t step : steps) {
+    Held held{step, {}};
+    for (int shard = 0; shard < layout.tensor_parallel; ++shard) {
+      for (int replica = 0; replica < layout.Replicas(); ++replica) {
+        if (!Has(holdings[static_cast<size_t>(layout.Rank(replica, shard))], step)) continue;
+        held.replica_of_shard.push_back(replica);
+        break;
+      }
+    }
+    if (static_cast<int>(held.replica_of_shard.size()) == layout.tensor_parallel) return held;
   }
   return std::nullopt;
 }

@@ -24,13 +24,21 @@ struct Holding {
 // The newest step that all of `holdings` have. Pure.
 std::optional<int64_t> NewestCommonStep(std::span<const Holding> holdings);
 
+// The newest step of which each shard is held by one at least, and which replica's rank is the first to hold it, for
+// each shard. `holdings` are all ranks', in order. Pure.
+struct Held {
+  int64_t step = kNoState;
+  std::vector<int> replica_of_shard;
+};
+std::optional<Held> NewestHeldStep(const Layout& layout, std::span<const Holding> holdings);
+
 class RankMemory {
  public:
   RankMemory(const Layout& layout, uint64_t seed, int rank);
 
   const Layout layout;
   const uint64_t seed;
-  int rank;  // may change when the job is joined anew
+  int rank;  // -1 in a standby, until it joins
 
   State state;     // state.step is kNoState before the first join
   State previous;  // one step before; kNoState if there is none

@@ -84,21 +84,17 @@ Result<State> FromCheckpoint(const Join& join, Mesh& mesh, const RankMemory& mem
   return Spread(mesh, 0, own, parameters);
 }
 
-Result<State> FromPeers(const Join& join, Mesh& mesh, const RankMemory& memory) {
-  if (join.peer < 0 || join.peer >= memory.layout.world) {
-    return absl::FailedPreconditionError(Cat("restore from rank ", join.peer, ": there is no such rank"));
-  }
+// A survivor may have applied a step that the others were still making when the collective broke. The checks of that
+// step had passed on all ranks, or nobody had applied it: it is as good as the one before, and it is the one that
+// stood.
+Result<State> FromPeers(Mesh& mesh, const RankMemory& memory) {
   TRIODRILL_ASSIGN_OR_RETURN(const std::vector<Holding> holdings, AskHoldings(mesh, memory));
-  const int replica = memory.layout.Replica(join.peer);
-  const auto first = static_cast<size_t>(memory.layout.Rank(replica, 0));
-  const auto step =
-      NewestCommonStep(std::span(holdings).subspan(first, static_cast<size_t>(memory.layout.tensor_parallel)));
-  if (!step) {
-    return absl::FailedPreconditionError(
-        Cat("restore from rank ", join.peer, ": the ranks of its replica have no step in common"));
-  }
+  const std::optional<Held> held = NewestHeldStep(memory.layout, holdings);
+  if (!held)
+    return absl::FailedPreconditionError("restore from peers: there is no step of which they hold every shard");
+  const int replica = held->replica_of_shard[static_cast<size_t>(memory.Shard())];
   Result<State> own = absl::InternalError("not the peer");
-  if (memory.Replica() == replica) own = StateAt(memory, *step);
+  if (memory.Replica() == replica) own = StateAt(memory, held->step);
   return Spread(mesh, replica, own, memory.layout.Parameters());
 }
 
@@ -112,7 +108,7 @@ Result<State> FromMemory(Mesh& mesh, const RankMemory& memory) {
 Result<State> Find(const Join& join, Mesh& mesh, const RankMemory& memory) {
   if (join.source == "scratch") return InitialState(memory.layout, memory.seed, memory.Shard());
   if (join.source == "checkpoint") return FromCheckpoint(join, mesh, memory);
-  if (join.source == "peers") return FromPeers(join, mesh, memory);
+  if (join.source == "peers") return FromPeers(mesh, memory);
   if (join.source == "kept") return FromMemory(mesh, memory);
   return absl::FailedPreconditionError(
       Cat("restore from '", join.source, "': no such source; known are scratch, checkpoint, peers, kept"));

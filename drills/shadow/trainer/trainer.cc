@@ -14,7 +14,7 @@
 namespace triodrill::shadow::trainer {
 
 Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard& guard, Outbox& outbox, Vitals& vitals,
-                 ProgressLog& log, const gpu::HeldGpu* device)
+                 ProgressLog& log, const gpu::HeldGpu* device, ShownRank shown)
     : options_(options),
       clock_(clock),
       orders_(orders),
@@ -23,14 +23,16 @@ Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard
       vitals_(vitals),
       log_(log),
       memory_(options.layout, options.seed, options.rank),
-      workload_(memory_),
+      shown_(shown),
       kernel_(options.step_compute, clock, orders, device),
       writer_(options.keep, [this](const Saved& saved) {
         outbox_.Post(saved);
         if (saved.stage == "durable") log_.Line(Cat("saved step=", saved.step, " rank=0"));
         if (saved.stage == "failed")  // not on standard error: what stands there is a sign of a sick rank
-          log_.Line(Cat("not_saved step=", saved.step, " rank=", options_.rank, ": ", saved.problem));
-      }) {}
+          log_.Line(Cat("not_saved step=", saved.step, " rank=", memory_.rank, ": ", saved.problem));
+      }) {
+  if (options.rank >= 0) workload_.emplace(memory_);
+}
 
 void Trainer::Run() {
   for (;;) {
@@ -74,6 +76,13 @@ void Trainer::Fail(int epoch, const Status& status) {
   outbox_.Post(failed);
 }
 
+void Trainer::BecomeRank(int rank) {
+  if (memory_.rank != rank) memory_.rank = rank;  // the writer may be reading it
+  if (!workload_) workload_.emplace(memory_);
+  workload_->SetRank(rank, options_.layout.world);
+  shown_.Show(rank);
+}
+
 Status Trainer::JoinAndTrain(const Join& join) {
   vitals_.phase = Phase::kJoin;
   writer_.Restart();
@@ -83,13 +92,12 @@ Status Trainer::JoinAndTrain(const Join& join) {
     return absl::FailedPreconditionError(Cat("join as rank ", join.rank, " of ", join.world,
                                              ": this trainer was started for a world of ", options_.layout.world));
   }
-  memory_.rank = join.rank;
-  workload_.SetRank(join.rank, join.world);
+  BecomeRank(join.rank);
   const MeshPlan plan{options_.layout, join.rank, options_.address, join.store};
   TRIODRILL_ASSIGN_OR_RETURN(mesh_, Mesh::Connect(plan, guard_, vitals_, [this] { return orders_.Superseded(); }));
   TRIODRILL_RETURN_IF_ERROR(Restore(join, *mesh_, memory_));
   vitals_.step = memory_.state.step;
-  workload_.Progress(memory_.state.step);
+  workload_->Progress(memory_.state.step);
   log_.Line(Cat("restored step=", memory_.state.step, " rank=", memory_.rank, " source=", join.source,
                 " epoch=", join.epoch));
   outbox_.Post(Joined{join.epoch, memory_.state.step, join.source});
@@ -97,7 +105,7 @@ Status Trainer::JoinAndTrain(const Join& join) {
 }
 
 Status Trainer::Train() {
-  StepParts parts{options_.checks, clock_, kernel_, memory_, workload_, vitals_};
+  StepParts parts{options_.checks, clock_, kernel_, memory_, *workload_, vitals_};
   NormHistory norms;
   for (;;) {
     const StepOutcome outcome = MakeStep(parts, *mesh_, norms, writer_.durable());
@@ -131,7 +139,7 @@ void Trainer::AfterStep(const StepOutcome& outcome) {
 
 void Trainer::TakeCheckpoint() {
   const int64_t step = memory_.state.step;
-  workload_.CheckpointHost();
+  workload_->CheckpointHost();
   const uint64_t hash = StateHash(memory_.state);
   log_.Line(absl::StrFormat("state step=%d rank=%d shard=%d hash=%016x", step, memory_.rank, memory_.Shard(), hash));
   if (!WritesCheckpoints()) return;
@@ -149,7 +157,7 @@ void Trainer::PersistIfAgreed(const std::vector<Record>& records) {
     outbox_.Post(Saved{copy.state.step, "failed", "the copy in host memory is not the state that was agreed on"});
     return;
   }
-  workload_.CheckpointPersist();
+  workload_->CheckpointPersist();
   const CheckpointIdentity identity{memory_.seed, memory_.Shard(), memory_.layout.tensor_parallel};
   writer_.Persist(identity, std::move(copy.state));
 }

@@ -11,6 +11,7 @@
 #include "drills/shadow/trainer/orders.h"
 #include "drills/shadow/trainer/outbox.h"
 #include "drills/shadow/trainer/progress_log.h"
+#include "drills/shadow/trainer/shown_rank.h"
 #include "drills/shadow/trainer/step.h"
 
 namespace triodrill::shadow::trainer {
@@ -18,7 +19,7 @@ namespace triodrill::shadow::trainer {
 class Trainer {
  public:
   Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard& guard, Outbox& outbox, Vitals& vitals,
-          ProgressLog& log, const gpu::HeldGpu* device);
+          ProgressLog& log, const gpu::HeldGpu* device, ShownRank shown);
   // Until an order to stop.
   void Run();
 
@@ -31,6 +32,7 @@ class Trainer {
 
   void Obey(const Join& join);
   Status JoinAndTrain(const Join& join);
+  void BecomeRank(int rank);
   void Fail(int epoch, const Status& status);
   [[noreturn]] void EndWithoutGpu(const Status& status);
   Status Train();
@@ -49,7 +51,8 @@ class Trainer {
   Vitals& vitals_;
   ProgressLog& log_;
   RankMemory memory_;
-  WorkloadLink workload_;
+  ShownRank shown_;
+  std::optional<WorkloadLink> workload_;  // a standby has none: its page would have no rank
   SimulatedKernel kernel_;
   CheckpointWriter writer_;
   // Stands until the next order, also after a finding: a rank that closed its connections at once could cut off another

@@ -65,6 +65,10 @@ void Story::Obey(const Order& order) {
     process.rank = start->rank;
     processes_[start->slot] = process;
     answers_.push_back(Started{start->slot, start->incarnation, 100, ""});
+    if (mute.contains(start->slot)) {
+      paused_.insert(start->slot);
+      return;
+    }
     answers_.push_back(Said{start->slot, start->incarnation, Hello{start->rank, 100}});
   } else if (const KillTrainer* kill = std::get_if<KillTrainer>(&order.order)) {
     kills.push_back(*kill);
@@ -84,6 +88,7 @@ void Story::Obey(const Order& order) {
       joins.push_back(*join);
       last_join_ = *join;
       process.told_epoch = join->epoch;
+      process.rank = join->rank;
       if (CanMove(tell->slot)) process.phase = "join";
     } else {
       process.phase = "halted";
@@ -95,7 +100,7 @@ void Story::Obey(const Order& order) {
     for (const Peer& peer : check->peers) {
       if (cut_.contains(order.node) || cut_.contains(peer.node)) done.unreachable.push_back(peer.node);
     }
-    done.ok = done.ok && done.unreachable.empty();
+    done.ok = done.ok && done.unreachable.empty() && !sick.contains(order.node);
     answers_.push_back(done);
   }
 }
@@ -113,16 +118,24 @@ void Story::JoinTogether() {
   }
   if (static_cast<int>(there.size()) < config.topology.world || !linked || last_join_.epoch != state.epoch) return;
   const bool damaged = last_join_.source == "checkpoint" && last_join_.verify && corrupt.contains(last_join_.step);
+  const bool peers = last_join_.source == "peers";
+  int64_t step = last_join_.step;
+  for (const auto& [slot, process] : processes_) {
+    if (peers && process.phase == "join") step = std::max(step, process.step);
+  }
   std::vector<Event> said;
   for (auto& [slot, process] : processes_) {
     if (process.phase != "join") continue;
-    if (damaged) {
+    if (peers && !peers_agree) {
+      process.phase = "halted";
+      said.push_back(Said{slot, process.incarnation, Failed{state.epoch, step, "no step of every shard", false}});
+    } else if (damaged) {
       process.phase = "halted";
       said.push_back(Said{slot, process.incarnation, Failed{state.epoch, last_join_.step, "checksum", true}});
     } else {
       process.phase = "compute";
       process.epoch = state.epoch;
-      process.step = last_join_.step;
+      process.step = step;
       said.push_back(Said{slot, process.incarnation, Joined{state.epoch, process.step, last_join_.source}});
     }
   }
@@ -207,6 +220,13 @@ void Story::KillRank(int rank, int signal) {
   paused_.erase(slot);
   Give(Closed{slot, incarnation});
   Give(Exited{slot, incarnation, 0, signal});
+}
+
+void Story::KillStandby(const Slot& slot) {
+  const int incarnation = processes_[slot].incarnation;
+  processes_.erase(slot);
+  Give(Closed{slot, incarnation});
+  Give(Exited{slot, incarnation, 0, 9});
 }
 
 void Story::LoseNode(const std::string& node) {

@@ -30,6 +30,8 @@ class Story {
 
   // ---- what breaks
   void KillRank(int rank, int signal = 9);
+  void KillStandby(const Slot& slot);
+  void PauseStandby(const Slot& slot) { paused_.insert(slot); }
   void PauseRank(int rank) { paused_.insert(SlotOfRank(rank)); }
   void ResumeRank(int rank) { paused_.erase(SlotOfRank(rank)); }
   void HangRank(int rank) { hung_.insert(SlotOfRank(rank)); }  // heartbeats go on
@@ -57,6 +59,9 @@ class Story {
   std::set<int64_t> corrupt;         // of which a Join fails
   std::set<Slot> immortal;           // whose trainer does not die
   bool checks_pass = true;
+  std::set<std::string> sick;  // nodes whose checks fail
+  std::set<Slot> mute;         // whose trainer starts and never speaks
+  bool peers_agree = true;     // false: a Join from peers fails
 
  private:
   static Policy WithDefect(Defect defect);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/str_replace.h"
 #include "drills/shadow/pipeline/node_facts.h"
 #include "tests/unit/shadow_pipeline/story.h"
 #include "triodrill/text.h"
@@ -28,6 +29,30 @@ TEST(ShadowPolicy, TheOneThatIsShippedCanBeRead) {
   EXPECT_EQ(policy->spec.tiers().isolate_job(), v1::CONFIRM);
   EXPECT_EQ(policy->spec.self_check().bandwidth_floor(), 50'000'000);
   EXPECT_THAT(policy->checks, HasSubstr("peer_replay:32"));
+}
+
+// The two differ where the issue at hand is, and nowhere else: a signal that is mended in one is mended in both.
+TEST(ShadowPolicy, TheWarmOneDiffersFromTheDefaultByItsSparesAndTheirProfilesByThat) {
+  const std::string directory = std::string(TRIODRILL_SOURCE_DIR) + "/drills/";
+  const std::string file = directory + "shadow/policy-warm.yaml";
+  const Result<Policy> warm = ParsePolicy(FileOf(file), file);
+  ASSERT_TRUE(warm.ok()) << warm.status();
+  Policy usual = *ParsePolicy(FileOf(directory + "shadow/policy.yaml"), "policy.yaml");
+  EXPECT_EQ(usual.spec.spares().warm(), 0);
+  EXPECT_EQ(usual.spec.recovery().source(), v1::CHECKPOINT);
+  usual.spec.mutable_spares()->set_warm(warm->spec.spares().warm());
+  usual.spec.mutable_recovery()->set_source(v1::PEERS);
+  EXPECT_EQ(usual.spec.DebugString(), warm->spec.DebugString());
+
+  std::string expected = FileOf(directory + "pipelines/reference.yaml");
+  expected = absl::StrReplaceAll(expected.substr(expected.find("apiVersion")),
+                                 {{"{name: reference}", "{name: reference-warm}"},
+                                  {"/policy.yaml\n    rank_process", "/policy-warm.yaml\n    rank_process"}});
+  std::string profile = FileOf(directory + "pipelines/reference-warm.yaml");
+  const size_t note = profile.find("    - id: standby\n");
+  ASSERT_NE(note, std::string::npos);
+  profile.erase(note, profile.find("    - id: ", note + 1) - note);
+  EXPECT_EQ(profile.substr(profile.find("apiVersion")), expected);
 }
 
 TEST(ShadowPolicy, WhatIsWrongIsToldWithItsPlace) {

@@ -101,7 +101,6 @@ TEST_P(TrainerJobDamage, IsNamedByAllAndAppliedByNobody) {
   }
   // The state was not harmed, or is brought back from a replica; then the step is made again.
   join.source = "peers";
-  join.peer = 0;
   ASSERT_TRUE(job.UntilAllJoined(job.OrderJoin(join)));
   EXPECT_EQ(job.rank(0).joined.back().step, step - 1);
   const int64_t goal = step / 10 * 10 + 20;

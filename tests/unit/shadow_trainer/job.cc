@@ -82,7 +82,10 @@ Job::~Job() {
   std::filesystem::remove_all(dir_, ignored);
 }
 
-void Job::Start(int number) {
+void Job::Start(int number) { StartAs(Cat(number), number); }
+void Job::StartStandby(int number) { StartAs(std::string(kStandbyRank), number); }
+
+void Job::StartAs(const std::string& as, int number) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
   Rank& one = rank(number);
@@ -95,7 +98,7 @@ void Job::Start(int number) {
   const std::string node = Cat("n", number / options_.tensor_parallel);
   std::vector<std::string> words = {kProgram,
                                     "--rank",
-                                    std::to_string(number),
+                                    as,
                                     "--local-rank",
                                     local,
                                     "--world",
@@ -128,7 +131,10 @@ void Job::Start(int number) {
   }
   one.pid = fork();
   ASSERT_GE(one.pid, 0);
-  if (one.pid == 0) Exec(words, theirs.get(), Cat(dir_, "/", number, ".err"));
+  if (one.pid != 0) return;
+  setenv("RANK", as.c_str(), 1);
+  setenv("LOCAL_RANK", local.c_str(), 1);
+  Exec(words, theirs.get(), Cat(dir_, "/", number, ".err"));
 }
 
 void Job::StartAll() {

@@ -45,6 +45,7 @@ class Job {
   };
 
   void Start(int number);  // also again, after its end
+  void StartStandby(int number);
   void StartAll();
   void Tell(int number, const ToTrainer& order);
   // To all ranks, with a new epoch and a new directory for the rendezvous. Returns the epoch.
@@ -71,6 +72,7 @@ class Job {
   StateHashes Reference(int64_t steps) const;
 
  private:
+  void StartAs(const std::string& rank, int number);
   void Take(Rank& one);
   std::string Describe() const;
 

@@ -95,11 +95,10 @@ TEST(TrainerJob, ARankThatWasKilledComesBackFromAReplicaThatLives) {
   job.Reap(0);
   ASSERT_TRUE(job.UntilHalted(job.AllBut(0)));
   job.Start(0);
-  Join join = From("peers");
-  join.peer = 4;
-  const int64_t before = job.rank(4).beat.step;
-  ASSERT_TRUE(job.UntilAllJoined(job.OrderJoin(join)));
-  EXPECT_GE(job.rank(0).joined.back().step, before - 1);
+  int64_t before = 0;
+  for (const int rank : job.AllBut(0)) before = std::max(before, job.rank(rank).beat.step);
+  ASSERT_TRUE(job.UntilAllJoined(job.OrderJoin(From("peers"))));
+  EXPECT_EQ(job.rank(0).joined.back().step, before) << "the newest step that any survivor has applied";
   const int64_t goal = job.rank(0).joined.back().step / 10 * 10 + 20;
   ASSERT_TRUE(job.UntilStep(goal));
   ExpectReferenceUpTo(job, goal);
@@ -187,11 +186,21 @@ TEST(TrainerJob, RanksThatHaveNoStepInCommonDoNotGoOnFromMemory) {
   job.Start(7);
   ASSERT_TRUE(job.UntilAllFailed(job.OrderJoin(From("kept"))));
   EXPECT_THAT(job.rank(0).failed.back().error, HasSubstr("no step in common"));
-  Join join = From("peers");
-  join.peer = 7;
-  ASSERT_TRUE(job.UntilAllFailed(job.OrderJoin(join)));
-  join.peer = 1;  // what was kept is still there
-  ASSERT_TRUE(job.UntilAllJoined(job.OrderJoin(join)));
+  ASSERT_TRUE(job.UntilAllJoined(job.OrderJoin(From("peers")))) << "what was kept is still there";
+}
+
+TEST(TrainerJob, PeersThatLostAWholeShardHaveNothingToGoOnFrom) {
+  Job job;
+  TrainSome(job);
+  for (const int rank : {1, 3, 5, 7}) {
+    job.Signal(rank, SIGKILL);
+    job.Reap(rank);
+  }
+  ASSERT_TRUE(job.UntilHalted({0, 2, 4, 6}));
+  for (const int rank : {1, 3, 5, 7}) job.Start(rank);
+  ASSERT_TRUE(job.UntilAllFailed(job.OrderJoin(From("peers"))));
+  EXPECT_THAT(job.rank(0).failed.back().error, HasSubstr("no step of which they hold every shard"));
+  ASSERT_TRUE(job.UntilAllJoined(job.OrderJoin(From("checkpoint", Latest(job)))));
 }
 
 TEST(TrainerJob, ADiskThatFailsCostsTheCheckpointOnly) {

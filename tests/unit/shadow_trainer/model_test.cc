@@ -118,5 +118,25 @@ TEST(TrainerRestore, FindsTheNewestStepThatAllHave) {
   EXPECT_EQ(newest({}), std::nullopt);
 }
 
+// Ranks in order: replica 0 shard 0, replica 0 shard 1, replica 1 shard 0, …
+TEST(TrainerRestore, FindsTheNewestStepOfWhichEachShardIsHeld) {
+  const Layout layout{.world = 6, .tensor_parallel = 2};
+  const auto held = [&](std::vector<Holding> holdings) { return NewestHeldStep(layout, holdings).value_or(Held{}); };
+  constexpr Holding kNone;
+  constexpr Holding kAhead{12, 11};
+  constexpr Holding kBehind{11, 10};
+  EXPECT_EQ(held({kBehind, kBehind, kBehind, kBehind, kNone, kBehind}).step, 11);
+  // One replica lost a rank, and only one rank of each shard has applied the last step, each in another replica.
+  const Held mixed = held({kNone, kBehind, kAhead, kBehind, kBehind, kAhead});
+  EXPECT_EQ(mixed.step, 12);
+  EXPECT_THAT(mixed.replica_of_shard, testing::ElementsAre(1, 2));
+  // Of shard 1 nobody has: the step before is all there is.
+  const Held before = held({kAhead, kNone, kAhead, kBehind, kAhead, kBehind});
+  EXPECT_EQ(before.step, 11);
+  EXPECT_THAT(before.replica_of_shard, testing::ElementsAre(0, 1));
+  EXPECT_EQ(held({kAhead, kNone, kAhead, kNone, kAhead, kNone}).step, kNoState);
+  EXPECT_EQ(held({kNone, kNone, kNone, kNone, kNone, kNone}).step, kNoState);
+}
+
 }  // namespace
 }  // namespace triodrill::shadow::trainer
