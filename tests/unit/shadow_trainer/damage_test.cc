@@ -117,7 +117,8 @@ INSTANTIATE_TEST_SUITE_P(Each, TrainerJobDamage,
                          testing::Values(Damage{"gradients", "gradients", "collective_checksum"},
                                          Damage{"reduced_gradients", "reduced", "gradient_hash"},
                                          Damage{"weights", "applied", "state_hash"},
-                                         Damage{"optimizer", "applied", "state_hash"}));
+                                         Damage{"optimizer", "applied", "state_hash"}),
+                         [](const testing::TestParamInfo<Damage>& one) { return std::string(one.param.tensor); });
 
 // A copy that was taken between the damage and the check that finds it must never become a checkpoint.
 TEST(TrainerJobHostCopy, IsNotWrittenBeforeItsStateWasAgreedOn) {
