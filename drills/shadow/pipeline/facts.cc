@@ -197,6 +197,7 @@ void Machine::On(const CheckDone& done) {
     found->second.ok = done.ok;
     found->second.detail = done.detail;
     found->second.unreachable = done.unreachable;
+    found->second.gpu_sick = done.gpu_sick;
   }
 }
 

@@ -24,6 +24,7 @@ CheckDone ParseProbe(const std::string& text, const std::string& node, int id, c
     json.at("ok").get_to(done.ok);
     json.at("detail").get_to(done.detail);
     json.at("unreachable").get_to(done.unreachable);
+    json.at("gpu_sick").get_to(done.gpu_sick);
   } catch (const std::exception&) {
     done.ok = false;
     done.detail =

@@ -95,8 +95,8 @@ class Machine {
   enum class Ready { kWarm, kStarting, kCold, kDoubtful, kNever };
   Ready ReadinessOf(const Slot& slot);
   std::optional<Slot> PickSpare();
-  bool CheckedWell(const std::string& node, bool& waiting);
-  void SpareNodeIsSick(const std::string& node, std::string_view which, const std::string& detail);
+  bool CheckedWell(const Slot& slot, bool& waiting);
+  void SpareIsSick(const Slot& slot, std::string_view which, const CheckState& check);
   enum class Health { kUnknown, kWell, kSick };
   Health HealthOf(int check) const;
   bool Claim(int rank);  // false: wait

@@ -78,6 +78,7 @@ struct CheckDone {
   bool ok = false;
   std::string detail;
   std::vector<std::string> unreachable;  // nodes that did not answer
+  bool gpu_sick = false;                 // it is the GPU that was to be looked at, not the node
 };
 
 // ---- a launcher is told

@@ -41,32 +41,39 @@ std::optional<Slot> Machine::PickSpare() {
   return best;
 }
 
-// The health check before a spare is used. What a sick node has of spares is out of service.
-bool Machine::CheckedWell(const std::string& node, bool& waiting) {
+// The health check before a spare is used: of its node, and of its own GPU.
+bool Machine::CheckedWell(const Slot& slot, bool& waiting) {
   waiting = false;
-  if (!spec_.spares().startup_check() || KnownWell(node)) return true;
-  const auto known = s_.repair.health.find(node);
-  if (known == s_.repair.health.end()) s_.repair.health[node] = OrderNodeCheck(s_.checks, node);
-  const Health health = HealthOf(s_.repair.health[node]);
+  if (!spec_.spares().startup_check()) return true;
+  if (IsStandby(s_.slots[slot]) && KnownWell(slot.node)) return true;
+  const auto known = s_.repair.health.find(slot);
+  if (known == s_.repair.health.end()) {
+    s_.repair.health[slot] = OrderNodeCheck(s_.checks, slot.node, slot.local_rank);
+  }
+  const Health health = HealthOf(s_.repair.health[slot]);
   waiting = health == Health::kUnknown;
   if (health != Health::kSick) return health == Health::kWell;
-  const CheckState& check = s_.checks[s_.repair.health[node]];
-  s_.repair.health.erase(node);
-  SpareNodeIsSick(node, "start-up check of a spare", check.done ? check.detail : "no answer");
+  const CheckState check = s_.checks[s_.repair.health[slot]];
+  s_.checks.erase(s_.repair.health[slot]);
+  s_.repair.health.erase(slot);
+  SpareIsSick(slot, "start-up check of a spare", check);
   return false;
 }
 
-void Machine::SpareNodeIsSick(const std::string& node, std::string_view which, const std::string& detail) {
-  Log("self_checked", {{"bad", node}, {"detail", Cat(which, ": ", detail)}});
-  for (auto& [slot, state] : s_.slots) {
-    if (slot.node == node && state.service == Service::kSpare) Isolate(slot, Level::kNode, detail);
+// A sick GPU is its slot's alone; of a sick node no spare slot is of use.
+void Machine::SpareIsSick(const Slot& slot, std::string_view which, const CheckState& check) {
+  const std::string detail = check.done ? check.detail : "no answer";
+  Log("self_checked", {{"bad", check.gpu_sick ? slot.Name() : slot.node}, {"detail", Cat(which, ": ", detail)}});
+  if (check.gpu_sick) return Isolate(slot, Level::kGpu, detail);
+  for (auto& [other, state] : s_.slots) {
+    if (other.node == slot.node && state.service == Service::kSpare) Isolate(other, Level::kNode, detail);
   }
 }
 
 bool Machine::Claim(int rank) {
   while (const std::optional<Slot> slot = PickSpare()) {
     bool waiting = false;
-    if (!CheckedWell(slot->node, waiting)) {
+    if (!CheckedWell(*slot, waiting)) {
       if (waiting) return false;
       continue;
     }

@@ -23,10 +23,12 @@ struct Answer {
   bool ok = true;
   std::string detail;
   std::vector<std::string> unreachable;
+  bool gpu_sick = false;
 };
 
 int Print(const Answer& answer) {
-  const nlohmann::json json = {{"ok", answer.ok}, {"detail", answer.detail}, {"unreachable", answer.unreachable}};
+  const nlohmann::json json = {
+      {"ok", answer.ok}, {"detail", answer.detail}, {"unreachable", answer.unreachable}, {"gpu_sick", answer.gpu_sick}};
   std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
   std::_Exit(0);  // gloo's threads may be stuck in what we have just measured
 }
@@ -101,7 +103,7 @@ int Main(int argc, char** argv) {
   }
   // First, and alone: no link that works makes up for a GPU that does not.
   if (const std::string why = gpu < 0 ? "" : WhyGpuIsSick(nvml, gpu); !why.empty()) {
-    return Print({false, Cat("GPU ", gpu, ": ", why), {}});
+    return Print({false, Cat("GPU ", gpu, ": ", why), {}, true});
   }
   return Print(CheckNode(address, peers, floor, timeout));
 }

@@ -101,7 +101,7 @@ void Machine::AwaitJoins() {
     s_.progress_at = now_;
     s_.resumed = false;
     const std::optional<Slot> restarted = s_.repair.restarted;
-    for (const auto& [node, check] : s_.repair.health) s_.checks.erase(check);
+    for (const auto& [slot, check] : s_.repair.health) s_.checks.erase(check);
     s_.repair = Case{};
     Enter(Stage::kRun);
     if (policy_.Has(Defect::kReplayStaleEvent) && restarted && RankAt(*restarted) >= 0) {  // PLANTED DEFECT

@@ -114,7 +114,7 @@ bool Machine::StartStandby() {
 
 void Machine::CheckNodesOfStandbys() {
   for (auto& [name, node] : s_.nodes) {
-    const bool stands = std::any_of(s_.slots.begin(), s_.slots.end(), [&name = name](const auto& entry) {
+    const auto stands = std::find_if(s_.slots.begin(), s_.slots.end(), [&name = name](const auto& entry) {
       return entry.first.node == name && IsStandby(entry.second);
     });
     if (node.warm_check != 0) {
@@ -126,11 +126,12 @@ void Machine::CheckNodesOfStandbys() {
       node.well_at.reset();
       if (health == Health::kWell) {
         node.well_at = node.warm_check_at;
-      } else if (stands) {
-        SpareNodeIsSick(name, "check of a standby's node", check.done ? check.detail : "no answer");
+      } else if (stands != s_.slots.end()) {
+        SpareIsSick(stands->first, "check of a standby's node", check);
       }
-    } else if (stands && (!node.well_at || now_ - *node.well_at > ToNanos(spec_.spares().check_age()) / 2)) {
-      node.warm_check = OrderNodeCheck(s_.checks, name);
+    } else if (stands != s_.slots.end() &&
+               (!node.well_at || now_ - *node.well_at > ToNanos(spec_.spares().check_age()) / 2)) {
+      node.warm_check = OrderNodeCheck(s_.checks, name, stands->first.local_rank);
       node.warm_check_at = now_;
     }
   }

@@ -92,6 +92,7 @@ struct CheckState {
   std::string detail;
   std::vector<std::string> unreachable;
   size_t peers = 0;  // that it was to reach
+  bool gpu_sick = false;
 };
 
 struct SelfCheckState {
@@ -151,7 +152,7 @@ struct Case {
   bool join_broken = false;
   TimePoint join_broken_at;
   std::string join_error;
-  std::map<std::string, int> health;  // node -> id in State::checks
+  std::map<Slot, int> health;  // id in State::checks
   bool rendezvous_closed = false;
   std::map<int, std::string> left;  // rank -> the slot that it had to leave
   std::set<int> replaced;           // ranks

@@ -58,6 +58,17 @@ TEST(Quarantine, LooksAtTheSlotsOwnGpuAndKeepsItOutUntilItIsWell) {
   EXPECT_TRUE(story.Until("returned slot=n2/1", seconds(10))) << story.All();
 }
 
+TEST(Replacement, ASpareWithASickGpuIsPassedOverAndItsNeighbourIsNot) {
+  Story story;
+  story.Train();
+  story.sick_gpus.insert(Slot{"s0", 0});
+  story.PauseRank(4);
+  ASSERT_TRUE(story.Until("restored step=30 epoch=2", seconds(10))) << story.All();
+  EXPECT_THAT(story.Lines("self_checked"), ElementsAre(HasSubstr("bad=s0/0")));
+  EXPECT_EQ((story.state.slots[Slot{"s0", 0}].service), Service::kIsolated);
+  EXPECT_THAT(story.Lines("replaced"), ElementsAre(HasSubstr("slot=s0/1 rank=4")));
+}
+
 TEST(Isolation, ALostGpuIsNotRestartedOn) {
   Story story;
   story.Train();

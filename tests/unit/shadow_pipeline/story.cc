@@ -101,6 +101,9 @@ void Story::Obey(const Order& order) {
       if (cut_.contains(order.node) || cut_.contains(peer.node)) done.unreachable.push_back(peer.node);
     }
     done.ok = done.ok && done.unreachable.empty() && !sick.contains(order.node);
+    if (sick_gpus.contains(Slot{order.node, check->gpu})) {
+      done = {check->id, order.node, false, Cat("GPU ", check->gpu, ": lost"), {}, true};
+    }
     answers_.push_back(done);
   }
 }

@@ -60,6 +60,7 @@ class Story {
   std::set<Slot> immortal;           // whose trainer does not die
   bool checks_pass = true;
   std::set<std::string> sick;  // nodes whose checks fail
+  std::set<Slot> sick_gpus;    // slots whose GPU a check finds sick
   std::set<Slot> mute;         // whose trainer starts and never speaks
   bool peers_agree = true;     // false: a Join from peers fails
 
