@@ -31,6 +31,7 @@ std::string NvmlLink(const std::string& state_dir, std::string_view node) {
 }
 
 Status MakeShadowGpus(const Programs& programs, const v1::ShadowSpec& spec, const std::string& state_dir) {
+  if (spec.partition().empty()) return Ok();  // nodes of which no slots are known
   v1::Partition partition;
   TRIODRILL_RETURN_IF_ERROR(FromJson(spec.partition(), partition));
   coordinator::SystemClock clock;

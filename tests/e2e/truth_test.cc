@@ -71,8 +71,8 @@ TEST_P(Truth, LiesWithinEveryReportedInterval) {
   const auto run = partition_.StartRun(
       GetParam(), {"--trials", Trials(), "--sham", "0", "--json", "--out", partition_.Path("b")}, "reference");
   const std::optional<int> code = run->Wait(kLong);
-  ASSERT_TRUE(code && (*code == 0 || *code == 2))
-      << code.value_or(-1) << run->Err() << Slurp(partition_.Path("b/report.md"));
+  // What the drill's objectives make of it is not asked here.
+  ASSERT_TRUE(code && *code <= 2) << code.value_or(-1) << run->Err() << Slurp(partition_.Path("b/report.md"));
   std::vector<int64_t> widths;
   int compared = 0;
   for (const auto& [means, event] :
