@@ -58,7 +58,7 @@ void Shell::Greet() {
     fact.mutable_agent()->set_node(name);
     fact.mutable_agent()->set_connected(true);
     fact.mutable_agent()->set_agent_version(node.hello->agent_version());
-    Write(std::move(fact));
+    Write(fact);
     StartWatching(name);
   }
 }
@@ -80,7 +80,7 @@ void Shell::Perform(Command command) {
   std::visit(Overloaded{
                  [&](WriteFact& write) {
                    if (write.fact.run_ended().outcome() == "finished") WriteReference();
-                   Write(std::move(write.fact));
+                   Write(write.fact);
                    if (Status status = around_.sync(); !status.ok()) timeline_broken_ = true;
                  },
                  [&](AskGate& ask) { Ask(ask.trial); },
@@ -108,7 +108,7 @@ void Shell::Perform(Command command) {
                    v1::Fact fact = NewFact(Instant::Exactly(around_.clock.Now()));
                    fact.mutable_workload()->set_event("restarted");
                    fact.mutable_workload()->set_detail(status.ok() ? restart.reason : std::string(status.message()));
-                   Write(std::move(fact));
+                   Write(fact);
                  },
                  [&](WatchFinely& fine) { around_.watch_finely(fine.on); },
                  [&](SayProgress& progress) { around_.say(progress.text); },
@@ -149,7 +149,7 @@ void Shell::SendPrepare(const gate::PermittedShot& shot) {
   Send(shot.node(), std::move(says));
 }
 
-void Shell::Write(v1::Fact fact) {
+void Shell::Write(const v1::Fact& fact) {
   if (timeline_broken_ || end_) return;  // RunEnded is the last fact
   if (Status status = around_.append(fact); !status.ok()) {
     timeline_broken_ = true;
@@ -176,7 +176,7 @@ void Shell::WriteClock(const fleet::AgentEvent& event) {
   clock->set_offset_latest_ns(event.offset.latest.count());
   clock->set_min_round_trip_ns(event.offset.min_round_trip.count());
   clock->set_exchanges(event.offset.exchanges);
-  Write(std::move(fact));
+  Write(fact);
 }
 
 void Shell::Take(fleet::AgentEvent event) {
@@ -194,7 +194,7 @@ void Shell::Take(fleet::AgentEvent event) {
   fact.mutable_agent()->set_connected(event.kind == Kind::kConnected);
   fact.mutable_agent()->set_problem(event.problem);
   fact.mutable_agent()->set_agent_version(event.said.hello().agent_version());
-  Write(std::move(fact));
+  Write(fact);
   if (event.kind == Kind::kLost) return Feed(AgentLost{event.node, event.problem});
   StartWatching(event.node);  // attached anew: it watches for nobody yet
   const auto& open = event.said.hello().open();
@@ -252,7 +252,7 @@ void Shell::Take(const std::vector<watch::Line>& lines) {
       Reported report{match.signal().means(), match.signal().named()};
       const bool signal = match.has_signal();
       if (match.signal().means() == v1::STATE) states_seen_.emplace(match.signal().step(), match.signal().shard());
-      Write(std::move(match));
+      Write(match);
       if (progress) Feed(std::move(done));
       if (signal) Feed(std::move(report));
     }

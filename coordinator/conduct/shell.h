@@ -71,7 +71,7 @@ class Shell {
   void Send(const std::string& node, v1::CoordinatorSays what);
   void MeasureClock(const std::string& node);
   void SendPrepare(const gate::PermittedShot& shot);
-  void Write(v1::Fact fact);
+  void Write(const v1::Fact& fact);
   void WriteClock(const fleet::AgentEvent& event);
   void WriteReference();
   Instant Map(const fleet::AgentEvent& event, const v1::NodeInstant& at) const;
