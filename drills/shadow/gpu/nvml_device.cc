@@ -16,8 +16,9 @@ constexpr unsigned long long kContextBytes = 1ULL << 30;
 
 Return Copy(char* out, unsigned room, const char* text) {
   if (out == nullptr) return kInvalidArgument;
-  if (std::strlen(text) >= room) return kInsufficientSize;
-  std::strcpy(out, text);
+  const size_t length = std::strlen(text);
+  if (length >= room) return kInsufficientSize;
+  std::memcpy(out, text, length + 1);
   return kSuccess;
 }
 
@@ -101,7 +102,8 @@ Return nvmlDeviceGetPciInfo_v3(Device device, PciInfo* out) {
     std::snprintf(out->bus_id, sizeof out->bus_id, "%s", gpu.identity.bus_id);
     // The older form has a domain of four digits.
     std::snprintf(out->bus_id_legacy, sizeof out->bus_id_legacy, "%.15s", gpu.identity.bus_id + 4);
-    std::sscanf(gpu.identity.bus_id, "%x:%x:%x", &out->domain, &out->bus, &out->device);
+    // Ours, and so of this form; were it not, all three would stay 0.
+    static_cast<void>(std::sscanf(gpu.identity.bus_id, "%x:%x:%x", &out->domain, &out->bus, &out->device));
   };
   return Get(device, tell, out);
 }

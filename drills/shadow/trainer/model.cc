@@ -6,6 +6,11 @@
 namespace triodrill::shadow::trainer {
 namespace {
 
+// Of a matrix whose rows are `width` long.
+size_t At(int row, int width, int column = 0) {
+  return static_cast<size_t>(row) * static_cast<size_t>(width) + static_cast<size_t>(column);
+}
+
 constexpr float kLearningRate = 0.2F;
 constexpr float kMomentum = 0.9F;
 
@@ -76,11 +81,11 @@ State InitialState(const Layout& layout, uint64_t seed, int shard) {
   for (int unit = 0; unit < hidden; ++unit) {
     const uint64_t global = static_cast<uint64_t>(shard) * static_cast<uint64_t>(hidden) + static_cast<uint64_t>(unit);
     for (int i = 0; i < kInputs; ++i) {
-      state.weights[parts.first + static_cast<size_t>(i * hidden + unit)] =
+      state.weights[parts.first + At(i, hidden, unit)] =
           0.3F * Uniform(first, global * kInputs + static_cast<uint64_t>(i));
     }
     for (int o = 0; o < kOutputs; ++o) {
-      state.weights[parts.second + static_cast<size_t>(unit * kOutputs + o)] =
+      state.weights[parts.second + At(unit, kOutputs, o)] =
           0.15F * Uniform(second, global * kOutputs + static_cast<uint64_t>(o));
     }
   }
@@ -93,17 +98,17 @@ void Forward(const Layout& layout, uint64_t seed, int64_t step, int replica, std
   const int hidden = layout.Hidden();
   pass.inputs.resize(static_cast<size_t>(kBatch) * kInputs);
   pass.targets.resize(kPartial);
-  pass.sums.resize(static_cast<size_t>(kBatch * hidden));
-  pass.hidden.resize(static_cast<size_t>(kBatch * hidden));
+  pass.sums.resize(At(kBatch, hidden));
+  pass.hidden.resize(At(kBatch, hidden));
   MakeRows(seed, step, replica, pass);
   for (int row = 0; row < kBatch; ++row) {
     const float* x = &pass.inputs[static_cast<size_t>(row) * kInputs];
-    float* sums = &pass.sums[static_cast<size_t>(row * hidden)];
-    float* out = &pass.hidden[static_cast<size_t>(row * hidden)];
+    float* sums = &pass.sums[At(row, hidden)];
+    float* out = &pass.hidden[At(row, hidden)];
     float* y = &partial[static_cast<size_t>(row) * kOutputs];
     std::fill_n(sums, hidden, 0.0F);
     for (int i = 0; i < kInputs; ++i) {
-      const float* column = &weights[parts.first + static_cast<size_t>(i * hidden)];
+      const float* column = &weights[parts.first + At(i, hidden)];
       for (int unit = 0; unit < hidden; ++unit) sums[unit] += x[i] * column[unit];
     }
     for (int unit = 0; unit < hidden; ++unit) {
@@ -111,7 +116,7 @@ void Forward(const Layout& layout, uint64_t seed, int64_t step, int replica, std
     }
     for (int o = 0; o < kOutputs; ++o) y[o] = weights[parts.second_bias + static_cast<size_t>(o)];
     for (int unit = 0; unit < hidden; ++unit) {
-      const float* second = &weights[parts.second + static_cast<size_t>(unit * kOutputs)];
+      const float* second = &weights[parts.second + At(unit, kOutputs)];
       for (int o = 0; o < kOutputs; ++o) y[o] += out[unit] * second[o];
     }
   }
@@ -126,11 +131,11 @@ double Backward(const Layout& layout, std::span<const float> weights, const Pass
   std::vector<float> back(static_cast<size_t>(hidden));
   for (int row = 0; row < kBatch; ++row) {
     const float* x = &pass.inputs[static_cast<size_t>(row) * kInputs];
-    const float* sums = &pass.sums[static_cast<size_t>(row * hidden)];
-    const float* out = &pass.hidden[static_cast<size_t>(row * hidden)];
+    const float* sums = &pass.sums[At(row, hidden)];
+    const float* out = &pass.hidden[At(row, hidden)];
     float error[kOutputs];
     for (int o = 0; o < kOutputs; ++o) {
-      const size_t at = static_cast<size_t>(row * kOutputs + o);
+      const size_t at = At(row, kOutputs, o);
       const float difference = outputs[at] - pass.targets[at];
       loss += static_cast<double>(difference) * static_cast<double>(difference);
       error[o] = difference * (2.0F / static_cast<float>(kPartial));
@@ -138,7 +143,7 @@ double Backward(const Layout& layout, std::span<const float> weights, const Pass
       gradient[parts.second_bias + static_cast<size_t>(o)] += error[o] / static_cast<float>(layout.tensor_parallel);
     }
     for (int unit = 0; unit < hidden; ++unit) {
-      const size_t second = parts.second + static_cast<size_t>(unit * kOutputs);
+      const size_t second = parts.second + At(unit, kOutputs);
       float through = 0.0F;
       for (int o = 0; o < kOutputs; ++o) {
         gradient[second + static_cast<size_t>(o)] += out[unit] * error[o];
@@ -149,7 +154,7 @@ double Backward(const Layout& layout, std::span<const float> weights, const Pass
       gradient[parts.first_bias + static_cast<size_t>(unit)] += back[static_cast<size_t>(unit)];
     }
     for (int i = 0; i < kInputs; ++i) {
-      float* column = &gradient[parts.first + static_cast<size_t>(i * hidden)];
+      float* column = &gradient[parts.first + At(i, hidden)];
       for (int unit = 0; unit < hidden; ++unit) column[unit] += x[i] * back[static_cast<size_t>(unit)];
     }
   }
@@ -179,7 +184,7 @@ double ColumnChecksumError(const Layout& layout, std::span<const float> weights,
   double sizes[kInputs] = {};
   for (int row = 0; row < kBatch; ++row) {
     for (int i = 0; i < kInputs; ++i) {
-      const double x = pass.inputs[static_cast<size_t>(row * kInputs + i)];
+      const double x = pass.inputs[At(row, kInputs, i)];
       sums[i] += x;
       sizes[i] += std::fabs(x);
     }
@@ -190,11 +195,11 @@ double ColumnChecksumError(const Layout& layout, std::span<const float> weights,
     double got = 0;
     double size = 1e-300;
     for (int i = 0; i < kInputs; ++i) {
-      const double weight = weights[static_cast<size_t>(i * hidden + unit)];
+      const double weight = weights[At(i, hidden, unit)];
       want += sums[i] * weight;
       size += sizes[i] * std::fabs(weight);
     }
-    for (int row = 0; row < kBatch; ++row) got += pass.sums[static_cast<size_t>(row * hidden + unit)];
+    for (int row = 0; row < kBatch; ++row) got += pass.sums[At(row, hidden, unit)];
     const double error = std::fabs(want - got) / (0x1p-23 * size);
     if (!(error <= worst)) worst = error;  // also when it is not a number
     if (!std::isfinite(error)) return error;
