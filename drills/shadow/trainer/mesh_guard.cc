@@ -31,17 +31,18 @@ void ForEachTcpSocket(Found found) {
   }
 }
 
-int CountTcpSockets() {
-  int count = 0;
-  ForEachTcpSocket([&](int) { ++count; });
-  return count;
+// The number of this socket that no other has, unlike its descriptor; 0 if it is gone.
+uint64_t CookieOf(int fd) {
+  uint64_t cookie = 0;
+  socklen_t length = sizeof cookie;
+  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
 }
 
 }  // namespace
 
 void MeshGuard::Connected() {
   const std::lock_guard lock(mutex_);
-  sockets_ = CountTcpSockets();
+  sockets_ = Look(false);
   looks_lost_ = 0;
 }
 
@@ -63,14 +64,26 @@ bool MeshGuard::Leave() {
 }
 
 void MeshGuard::Interrupt() {
-  ForEachTcpSocket([](int fd) { shutdown(fd, SHUT_RDWR); });
   const std::lock_guard lock(mutex_);
+  Look(true);
   AbortWaits();
+}
+
+int MeshGuard::Look(bool shut_down) {
+  std::set<uint64_t> there;
+  ForEachTcpSocket([&](int fd) {
+    const uint64_t cookie = CookieOf(fd);
+    if (shut_down && seen_.contains(cookie)) shutdown(fd, SHUT_RDWR);
+    there.insert(cookie);
+  });
+  seen_ = std::move(there);
+  return static_cast<int>(seen_.size());
 }
 
 void MeshGuard::CheckConnections() {
   const std::lock_guard lock(mutex_);
-  looks_lost_ = sockets_ > 0 && CountTcpSockets() < sockets_ ? looks_lost_ + 1 : 0;
+  const int there = Look(false);
+  looks_lost_ = sockets_ > 0 && there < sockets_ ? looks_lost_ + 1 : 0;
   if (looks_lost_ > kLooksForGloo) AbortWaits();
 }
 

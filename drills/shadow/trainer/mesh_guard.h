@@ -7,7 +7,9 @@
 // has come back.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
+#include <set>
 #include <vector>
 
 namespace gloo::transport {
@@ -30,20 +32,25 @@ class MeshGuard {
 
   // ---- control thread
 
-  // Shuts down every TCP socket of this process (it has no others than gloo's): listening, connecting, connected. To be
-  // repeated until the training thread has come back, since it may be about to open another.
+  // Shuts down every TCP socket of this process (it has no others than gloo's): listening, connecting, connected, but
+  // only one that was there at the look before. To be repeated until the training thread has come back, since it may be
+  // about to open another.
   void Interrupt();
   // To be called now and then: frees a collective that goes on waiting although a connection has been lost for a while.
   void CheckConnections();
 
  private:
   void AbortWaits();
+  // How many sockets there are. One that was accepted this moment is not shut down yet: gloo's listening thread first
+  // asks who is at its other end, and ends the process if both ends are shut down by then.
+  int Look(bool shut_down);
 
   std::mutex mutex_;
   std::vector<gloo::transport::UnboundBuffer*> buffers_;
   bool aborted_ = false;
-  int sockets_ = 0;     // that stood once all were connected; 0: not watched
-  int looks_lost_ = 0;  // in a row at which there were fewer
+  int sockets_ = 0;          // that stood once all were connected; 0: not watched
+  int looks_lost_ = 0;       // in a row at which there were fewer
+  std::set<uint64_t> seen_;  // the sockets of the last look, by the kernel's own number
 };
 
 }  // namespace triodrill::shadow::trainer
