@@ -66,9 +66,9 @@ class GpuPowerCap final : public Injector {
     if (power.limit_mw != gpu.ours()) {
       return Effect{Presence::kForeign, Cat(text, ", which is neither what we wrote nor what was there")};
     }
-    // A GPU that wants less than its limit does not feel it.
-    const bool felt = (power.reasons & nvml::kSwPowerCap) != 0;
-    return Effect{felt ? Presence::kPresent : Presence::kAbsent, felt ? text : Cat(text, ": not felt")};
+    if ((power.reasons & nvml::kSwPowerCap) != 0) return Effect{Presence::kPresent, text};
+    // A GPU that wants less than its limit does not feel it: nothing has landed, and nothing is undone either.
+    return absl::UnavailableError(Cat("look at ", gpu.uuid(), ": ", text, ": our limit is there and is not felt"));
   }
 
  private:
