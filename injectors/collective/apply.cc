@@ -12,7 +12,7 @@ using corruption::Order;
 
 class Applying {
  public:
-  Applying(const Order& order, const Memory& memory, uint64_t call, HitSink& sink)
+  Applying(const Order& order, const Memory& memory, uint64_t call, const HitSink& sink)
       : order_(order), memory_(memory), call_(call), sink_(sink) {}
 
   uint64_t Run() {
@@ -52,13 +52,13 @@ class Applying {
     if (after == before) return;
     StoreRaw(order_.type, memory_.data, index, after);
     ++changed_;
-    sink_.Found({index, before, after});
+    sink_.found(sink_.context, {index, before, after});
   }
 
   const Order& order_;
   const Memory& memory_;
   const uint64_t call_;
-  HitSink& sink_;
+  const HitSink& sink_;
   uint64_t changed_ = 0;
 };
 
@@ -76,7 +76,7 @@ void StoreRaw(uint32_t type, void* data, uint64_t index, uint64_t raw) {
   std::memcpy(static_cast<char*>(data) + index * width, &raw, width);
 }
 
-uint64_t Apply(const Order& order, const Memory& memory, uint64_t call, HitSink& sink) {
+uint64_t Apply(const Order& order, const Memory& memory, uint64_t call, const HitSink& sink) {
   if (!corruption::Fits(order) || memory.elements == 0) return 0;
   return Applying(order, memory, call, sink).Run();
 }

@@ -22,12 +22,10 @@ struct Memory {
   uint64_t replaced;
 };
 
-class HitSink {
- public:
-  virtual void Found(const Hit& hit) = 0;
-
- protected:
-  ~HitSink() = default;
+// Plain, not virtual: the library that is preloaded into jobs has no C++ run-time library.
+struct HitSink {
+  void (*found)(void* context, const Hit& hit);
+  void* context;
 };
 
 uint64_t LoadRaw(uint32_t type, const void* data, uint64_t index);
@@ -35,6 +33,6 @@ void StoreRaw(uint32_t type, void* data, uint64_t index, uint64_t raw);
 
 // How many elements have other bits than before. `sink` is told of each, in the order of the picks. Nothing if the
 // order does not fit its type (corruption::Fits).
-uint64_t Apply(const corruption::Order& order, const Memory& memory, uint64_t call, HitSink& sink);
+uint64_t Apply(const corruption::Order& order, const Memory& memory, uint64_t call, const HitSink& sink);
 
 }  // namespace triodrill::collective

@@ -85,10 +85,8 @@ std::map<std::string, std::string> FoldersOfTargets(const Files& files) {
 // One for each program.
 const Folders& ClockFiles() {
   static const Folders kFiles = {
-      "coordinator/os/clock.cc",
-      "drills/shadow/system_clock.cc",
-      "include/triodrill/workload/clock.cc",
-      "injectors/os/clock.cc",
+      "coordinator/os/clock.cc",       "drills/shadow/system_clock.cc", "include/triodrill/workload/clock.cc",
+      "injectors/collective/clock.cc", "injectors/os/clock.cc",
   };
   return kFiles;
 }
