@@ -150,7 +150,7 @@ bool IsDone(Page& page, Acting& acting, const Call& call, const Owed& owed) {
 }  // namespace
 
 Owed ActBefore(Page& page, const Call& call) {
-  Owed owed{};
+  Owed owed;
   for (uint32_t left = page.armed.load(std::memory_order_acquire); left != 0; left &= left - 1) {
     const auto i = static_cast<uint32_t>(__builtin_ctz(left));
     if (i >= kMostRules || !Matches(page.rules[i], call)) continue;

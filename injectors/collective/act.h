@@ -24,8 +24,9 @@ struct Call {
 
 // What of it is still to be done once NCCL has done it.
 struct Owed {
-  uint32_t rules;  // a bit each
-  bool leave_out;  // NCCL is not to see the call
+  uint32_t rules = 0;      // a bit each
+  bool leave_out = false;  // NCCL is not to see the call
+  // Of those rules; else not written: that would cost more than all the rest of a call that is not meant.
   uint64_t number[kMostRules];
   uint64_t token[kMostRules];
 };

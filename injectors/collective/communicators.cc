@@ -10,28 +10,8 @@
 namespace triodrill::collective {
 namespace {
 
-// More than that are asked of NCCL each time, and have no number.
-constexpr int kMostComms = 256;
-
-struct Entry {
-  std::atomic<nccl::Comm> comm;
-  std::atomic<int32_t> rank;
-  std::atomic<int32_t> ranks;
-  std::atomic<uint32_t> number;
-};
-
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-Entry entries[kMostComms];
-std::atomic<int> used{0};  // places that ever were
 uint32_t made = 0;
-
-Entry* Find(nccl::Comm comm) {
-  const int count = used.load(std::memory_order_acquire);
-  for (int i = 0; i < count; ++i) {
-    if (entries[i].comm.load(std::memory_order_acquire) == comm) return &entries[i];
-  }
-  return nullptr;
-}
 
 using AskInt = nccl::Result (*)(nccl::Comm, int*);
 
@@ -43,20 +23,23 @@ int Ask(const void* real, const char* name, nccl::Comm comm, int otherwise) {
 
 }  // namespace
 
+KnownComm known_comms[kMostComms];
+std::atomic<int> known_places{0};
+
 void AddComm(nccl::Comm comm, int rank, int ranks) {
   if (comm == nullptr) return;
   ::pthread_mutex_lock(&lock);
-  if (Find(comm) == nullptr) {
+  if (FindKnown(comm) == nullptr) {
     ++made;
     CurrentPage().communicators.store(made, std::memory_order_relaxed);
     int at = 0;
-    while (at < kMostComms && entries[at].comm.load(std::memory_order_relaxed) != nullptr) ++at;
+    while (at < kMostComms && known_comms[at].comm.load(std::memory_order_relaxed) != nullptr) ++at;
     if (at < kMostComms) {
-      entries[at].rank.store(rank, std::memory_order_relaxed);
-      entries[at].ranks.store(ranks, std::memory_order_relaxed);
-      entries[at].number.store(made, std::memory_order_relaxed);
-      entries[at].comm.store(comm, std::memory_order_release);
-      if (at >= used.load(std::memory_order_relaxed)) used.store(at + 1, std::memory_order_release);
+      known_comms[at].rank.store(rank, std::memory_order_relaxed);
+      known_comms[at].ranks.store(ranks, std::memory_order_relaxed);
+      known_comms[at].number.store(made, std::memory_order_relaxed);
+      known_comms[at].comm.store(comm, std::memory_order_release);
+      if (at >= known_places.load(std::memory_order_relaxed)) known_places.store(at + 1, std::memory_order_release);
     }
   }
   ::pthread_mutex_unlock(&lock);
@@ -64,7 +47,7 @@ void AddComm(nccl::Comm comm, int rank, int ranks) {
 
 void DropComm(nccl::Comm comm) {
   ::pthread_mutex_lock(&lock);
-  if (Entry* const entry = Find(comm); comm != nullptr && entry != nullptr) {
+  if (KnownComm* const entry = FindKnown(comm); comm != nullptr && entry != nullptr) {
     entry->comm.store(nullptr, std::memory_order_release);
   }
   ::pthread_mutex_unlock(&lock);
@@ -72,10 +55,10 @@ void DropComm(nccl::Comm comm) {
 
 CommFacts FactsOf(nccl::Comm comm, const void* real) {
   if (comm == nullptr) return {-1, 0, 0};
-  Entry* entry = Find(comm);
+  KnownComm* entry = FindKnown(comm);
   if (entry == nullptr) {
     AddComm(comm, -1, 0);
-    entry = Find(comm);
+    entry = FindKnown(comm);
   }
   if (entry == nullptr) return {Ask(real, "pncclCommUserRank", comm, -1), Ask(real, "pncclCommCount", comm, 0), 0};
   if (entry->ranks.load(std::memory_order_relaxed) == 0) {

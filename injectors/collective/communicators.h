@@ -3,6 +3,7 @@
 // not wrapped) is asked of NCCL itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "injectors/collective/nccl_abi.h"
@@ -14,6 +15,35 @@ struct CommFacts {
   int32_t ranks;    // 0 = …
   uint32_t number;  // from 1
 };
+
+// A place of the table. Written when a communicator is made or ends.
+struct KnownComm {
+  std::atomic<nccl::Comm> comm;
+  std::atomic<int32_t> rank;
+  std::atomic<int32_t> ranks;
+  std::atomic<uint32_t> number;
+
+  // 0, 0 and -1: any. True, too, as long as NCCL does not say.
+  bool Matches(uint32_t wanted_number, int32_t wanted_ranks, int32_t wanted_rank) const {
+    const int32_t size = ranks.load(std::memory_order_relaxed);
+    if (size == 0) return true;
+    return (wanted_ranks == 0 || wanted_ranks == size) &&
+           (wanted_rank < 0 || wanted_rank == rank.load(std::memory_order_relaxed)) &&
+           (wanted_number == 0 || wanted_number == number.load(std::memory_order_relaxed));
+  }
+};
+// More than that are asked of NCCL each time, and have no number.
+inline constexpr int kMostComms = 256;
+extern KnownComm known_comms[kMostComms];
+extern std::atomic<int> known_places;  // that ever were in use
+
+inline KnownComm* FindKnown(nccl::Comm comm) {
+  const int count = known_places.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    if (known_comms[i].comm.load(std::memory_order_acquire) == comm) return &known_comms[i];
+  }
+  return nullptr;
+}
 
 // `rank` and `ranks` as they were asked for; -1 and 0: unknown until NCCL says.
 void AddComm(nccl::Comm comm, int rank, int ranks);

@@ -34,10 +34,11 @@ bool AnyOf(const void* data, uint64_t elements, T low, T high, bool sign_bit, bo
     return found != 0;
   }
   Unsigned any = 0;
+  const auto span = static_cast<Unsigned>(static_cast<Unsigned>(high) - static_cast<Unsigned>(low));
   for (uint64_t i = 0; i < elements; ++i) {
     const auto raw = static_cast<Unsigned>(values[i]);
     const auto magnitude = static_cast<Unsigned>(values[i] < 0 ? static_cast<Unsigned>(Unsigned{0} - raw) : raw);
-    const bool in = std::clamp(magnitude, static_cast<Unsigned>(low), static_cast<Unsigned>(high)) == magnitude;
+    const bool in = static_cast<Unsigned>(magnitude - static_cast<Unsigned>(low)) <= span;
     any = static_cast<Unsigned>(any | static_cast<Unsigned>(in ? ~Unsigned{0} : Unsigned{0}));
   }
   return any != 0;

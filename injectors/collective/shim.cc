@@ -87,10 +87,33 @@ Call CallOf(Operation operation, void* recv, size_t count, DataType type, int pe
   return {operation, nullptr, recv, count, type, peer, comm, stream, nullptr};
 }
 
-// Where a page is still to be made, or a rule is armed.
+Comm CommOf(const void* /*send*/, void* /*recv*/, size_t /*count*/, DataType /*type*/, int /*op_or_root*/, Comm comm,
+            Stream /*stream*/) {
+  return comm;
+}
+Comm CommOf(const void* /*send*/, void* /*recv*/, size_t /*count*/, DataType /*type*/, Comm comm, Stream /*stream*/) {
+  return comm;
+}
+Comm CommOf(const void* /*send*/, void* /*recv*/, size_t /*count*/, DataType /*type*/, RedOp /*op*/, int /*root*/,
+            Comm comm, Stream /*stream*/) {
+  return comm;
+}
+Comm CommOf(const void* /*data*/, size_t /*count*/, DataType /*type*/, int /*peer*/, Comm comm, Stream /*stream*/) {
+  return comm;
+}
+
+// Whether a rule is for such an operation, and not for another communicator, as far as that is known.
+[[gnu::always_inline]] inline bool MayMatch(const RuleOrder& order, Operation operation, Comm comm) {
+  if ((order.operations >> operation & 1) == 0) return false;
+  if (order.comm_ranks == 0 && order.comm_rank < 0 && order.communicator == 0) return true;
+  const KnownComm* const known = FindKnown(comm);
+  return known == nullptr || known->Matches(order.communicator, order.comm_ranks, order.comm_rank);
+}
+
+// A rule may act in the call, or a page is still to be made.
 template <typename Function, Operation kOperation, typename... Args>
-[[gnu::noinline, gnu::cold]] Result Drilled(const void* caller, Args... args) {
-  const auto real = Function::Find(caller);
+[[gnu::noinline]] Result Drilled(Args... args) {
+  const auto real = Function::Find(__builtin_return_address(0));
   if (real == nullptr) return nccl::kSystemError;
   Call call = CallOf(kOperation, args...);
   call.real = reinterpret_cast<const void*>(real);
@@ -105,6 +128,21 @@ template <typename Function, Operation kOperation, typename... Args>
   if (owed.rules == 0 || (result != nccl::kSuccess && result != nccl::kInProgress)) return result;
   if (!OweToGroup(call, owed)) ActAfter(*page, call, owed);
   return result;
+}
+
+// Something is armed: mostly for other calls. This and the one above have the shape of the function that they stand in
+// for, so that they are jumped to, and who called that is who called them.
+template <typename Function, Operation kOperation, typename... Args>
+[[gnu::noinline]] Result Sifted(Args... args) {
+  const Page& page = CurrentPage();
+  const uint32_t armed = page.armed.load(std::memory_order_acquire);
+  for (uint32_t left = armed; left != 0; left &= left - 1) {
+    const auto i = static_cast<uint32_t>(__builtin_ctz(left));
+    if (i >= kMostRules || MayMatch(page.rules[i].order, kOperation, CommOf(args...))) {
+      return Drilled<Function, kOperation>(args...);
+    }
+  }
+  return Function::Known()(args...);
 }
 
 // For the functions that do not count: nullptr if NCCL has no such function.
@@ -128,43 +166,43 @@ namespace nccl = triodrill::nccl;
 TRIODRILL_EXPORT nccl::Result ncclAllReduce(const void* send, void* recv, size_t count, nccl::DataType type,
                                             nccl::RedOp op, nccl::Comm comm, nccl::Stream stream) {
   if (!IsWatched(kAllReduce)) return AllReduce::Known()(send, recv, count, type, op, comm, stream);
-  return Drilled<AllReduce, kAllReduce>(__builtin_return_address(0), send, recv, count, type, op, comm, stream);
+  return Sifted<AllReduce, kAllReduce>(send, recv, count, type, op, comm, stream);
 }
 
 TRIODRILL_EXPORT nccl::Result ncclReduceScatter(const void* send, void* recv, size_t count, nccl::DataType type,
                                                 nccl::RedOp op, nccl::Comm comm, nccl::Stream stream) {
   if (!IsWatched(kReduceScatter)) return ReduceScatter::Known()(send, recv, count, type, op, comm, stream);
-  return Drilled<ReduceScatter, kReduceScatter>(__builtin_return_address(0), send, recv, count, type, op, comm, stream);
+  return Sifted<ReduceScatter, kReduceScatter>(send, recv, count, type, op, comm, stream);
 }
 
 TRIODRILL_EXPORT nccl::Result ncclAllGather(const void* send, void* recv, size_t count, nccl::DataType type,
                                             nccl::Comm comm, nccl::Stream stream) {
   if (!IsWatched(kAllGather)) return AllGather::Known()(send, recv, count, type, comm, stream);
-  return Drilled<AllGather, kAllGather>(__builtin_return_address(0), send, recv, count, type, comm, stream);
+  return Sifted<AllGather, kAllGather>(send, recv, count, type, comm, stream);
 }
 
 TRIODRILL_EXPORT nccl::Result ncclBroadcast(const void* send, void* recv, size_t count, nccl::DataType type, int root,
                                             nccl::Comm comm, nccl::Stream stream) {
   if (!IsWatched(kBroadcast)) return Broadcast::Known()(send, recv, count, type, root, comm, stream);
-  return Drilled<Broadcast, kBroadcast>(__builtin_return_address(0), send, recv, count, type, root, comm, stream);
+  return Sifted<Broadcast, kBroadcast>(send, recv, count, type, root, comm, stream);
 }
 
 TRIODRILL_EXPORT nccl::Result ncclReduce(const void* send, void* recv, size_t count, nccl::DataType type,
                                          nccl::RedOp op, int root, nccl::Comm comm, nccl::Stream stream) {
   if (!IsWatched(kReduce)) return Reduce::Known()(send, recv, count, type, op, root, comm, stream);
-  return Drilled<Reduce, kReduce>(__builtin_return_address(0), send, recv, count, type, op, root, comm, stream);
+  return Sifted<Reduce, kReduce>(send, recv, count, type, op, root, comm, stream);
 }
 
 TRIODRILL_EXPORT nccl::Result ncclSend(const void* send, size_t count, nccl::DataType type, int peer, nccl::Comm comm,
                                        nccl::Stream stream) {
   if (!IsWatched(kSend)) return Send::Known()(send, count, type, peer, comm, stream);
-  return Drilled<Send, kSend>(__builtin_return_address(0), send, count, type, peer, comm, stream);
+  return Sifted<Send, kSend>(send, count, type, peer, comm, stream);
 }
 
 TRIODRILL_EXPORT nccl::Result ncclRecv(void* recv, size_t count, nccl::DataType type, int peer, nccl::Comm comm,
                                        nccl::Stream stream) {
   if (!IsWatched(kRecv)) return Recv::Known()(recv, count, type, peer, comm, stream);
-  return Drilled<Recv, kRecv>(__builtin_return_address(0), recv, count, type, peer, comm, stream);
+  return Sifted<Recv, kRecv>(recv, count, type, peer, comm, stream);
 }
 
 TRIODRILL_EXPORT nccl::Result ncclGroupStart() {

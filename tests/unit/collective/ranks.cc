@@ -18,7 +18,7 @@ namespace triodrill::testing {
 namespace {
 
 std::vector<std::string> EnvironmentOf(const JobShape& shape, int rank) {
-  std::vector<std::string> all = {Cat("RANK=", rank), Cat("LD_LIBRARY_PATH=", TRIODRILL_FAKE_NCCL_DIR)};
+  std::vector<std::string> all = {Cat("RANK=", rank), Cat("LD_LIBRARY_PATH=", shape.library)};
   std::string preloaded = shape.preload ? TRIODRILL_NCCL_SHIM : "";
   if (shape.cuda) preloaded += Cat(preloaded.empty() ? "" : ":", TRIODRILL_FAKE_CUDA);
   if (!preloaded.empty()) all.push_back(Cat("LD_PRELOAD=", preloaded));

@@ -15,6 +15,7 @@ namespace triodrill::testing {
 struct JobShape {
   int ranks = 4;
   const char* program = TRIODRILL_RANK_NEEDED;
+  const char* library = TRIODRILL_FAKE_NCCL_DIR;  // where its NCCL is
   bool preload = true;
   bool audit = false;
   bool cuda = false;  // the stand-in driver is loaded
