@@ -7,8 +7,12 @@
 #include "injectors/gpu/clock_lock.h"
 #include "injectors/gpu/lost.h"
 #include "injectors/gpu/power_cap.h"
+#include "injectors/link/blackhole.h"
 #include "injectors/link/down.h"
 #include "injectors/link/flap.h"
+#include "injectors/link/netem.h"
+#include "injectors/link/partition.h"
+#include "injectors/link/rate.h"
 #include "injectors/process/crash_loop.h"
 #include "injectors/process/kill.h"
 #include "injectors/process/pause.h"
@@ -33,6 +37,12 @@ constexpr std::array kInjectors = {
     InjectorRow{"process.crash_loop", &MakeCrashLoopBesideUs, &ProbeProcessCrashLoop},
     InjectorRow{"environment.drift", &MakeDriftBesideUs, &ProbeEnvironmentDrift},
     InjectorRow{"link.flap", &MakeFlapBesideUs, &ProbeLinkFlap},
+    InjectorRow{"link.rate", &MakeLinkRate, &ProbeLinkRate},
+    InjectorRow{"link.delay", &MakeLinkDelay, &ProbeLinkDelay},
+    InjectorRow{"link.loss", &MakeLinkLoss, &ProbeLinkLoss},
+    InjectorRow{"link.corrupt", &MakeLinkCorrupt, &ProbeLinkCorrupt},
+    InjectorRow{"link.partition", &MakeLinkPartition, &ProbeLinkPartition},
+    InjectorRow{"link.blackhole", &MakeLinkBlackhole, &ProbeLinkBlackhole},
     InjectorRow{"tensor.flip", &MakeTensorFlip, &ProbeTensorFlip},
     InjectorRow{"storage.flip", &MakeStorageFlip, &ProbeStorageFlip},
     InjectorRow{"gpu.clock_lock", &MakeGpuClockLock, &ProbeGpuClockLock},

@@ -4,6 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "coordinator/load/rules.h"
 #include "triodrill/fatal_signals.h"
+#include "triodrill/network_prefix.h"
 #include "triodrill/schema/catalogue.h"
 #include "triodrill/schema/nearest.h"
 #include "triodrill/schema/units.h"
@@ -29,6 +30,8 @@ class FaultCheck {
     Hold(*row);
     Signal(fault_.with(), "with");
     Signal(fault_.otherwise().with(), "otherwise.with");
+    Addresses(fault_.with(), "with");
+    Addresses(fault_.otherwise().with(), "otherwise.with");
   }
 
  private:
@@ -151,6 +154,19 @@ class FaultCheck {
       known.emplace_back(fatal.name);
     }
     Add(where + ".signal", Cat("`", signal, "` is not a signal that ends a process"), SuggestFrom(signal, known));
+  }
+
+  // An empty list is refused by the schema.
+  template <typename Texts>
+  void Prefixes(const Texts& texts, const std::string& field) const {
+    if (texts.empty()) return;
+    const Status read = ParseNetworkPrefixes(texts).status();
+    if (!read.ok()) Add(field, std::string(read.message()), "addresses and networks, each once");
+  }
+
+  void Addresses(const v1::Parameters& with, const std::string& where) const {
+    if (with.has_link_partition()) Prefixes(with.link_partition().peers(), where + ".peers");
+    if (with.has_link_blackhole()) Prefixes(with.link_blackhole().destinations(), where + ".destinations");
   }
 
   static constexpr const char* kNoneMeansAll = "leave the key out to mean all of them";

@@ -1,5 +1,6 @@
 #include "injectors/link/flap.h"
 
+#include <cmath>
 #include <utility>
 
 #include "injectors/journal/record.h"
@@ -14,6 +15,13 @@ namespace {
 
 constexpr const char* kKind = "link.flap";
 
+// FNV-1a, without the sign: the same in every process and on every machine.
+int64_t SeedOf(std::string_view shot) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : shot) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return static_cast<int64_t>(hash >> 1);
+}
+
 Result<FlapOrder> HowToFlap(const v1::AimedFault& fault) {
   const v1::LinkFlap& with = fault.with().link_flap();
   const Nanos period = ToNanos(with.period());
@@ -24,6 +32,11 @@ Result<FlapOrder> HowToFlap(const v1::AimedFault& fault) {
     order.down = Nanos(static_cast<int64_t>(static_cast<double>(period.count()) * with.duty()));
   }
   order.up = period - order.down;
+  order.seed = with.seed() != 0 ? with.seed() : SeedOf(fault.shot());
+  if (with.jitter() < 0 || with.jitter() > 0.9) {
+    return absl::InvalidArgumentError(Cat("prepare ", kKind, ": a jitter between 0 and 0.9 is needed"));
+  }
+  order.jitter_ppm = std::llround(with.jitter() * 1e6);
   if (order.down > Nanos(0) && order.up > Nanos(0) && order.count >= 0) return order;
   return absl::InvalidArgumentError(
       Cat("prepare ", kKind, ": a period, and a duty between 0 and 1 are needed; a count is not negative"));

@@ -12,11 +12,12 @@ namespace triodrill {
 namespace {
 
 // Down, and seen down. False: it could not be, or it is time to end.
-Result<bool> GoDown(RouteSocket& socket, const FlapOrder& order, const ReasonsToEnd& reasons, int* seen) {
+Result<bool> GoDown(RouteSocket& socket, const FlapOrder& order, Nanos for_how_long, const ReasonsToEnd& reasons,
+                    int* seen) {
   const Nanos begun = SinceBoot();
   TRIODRILL_RETURN_IF_ERROR(FindLinkForSure(socket, order.link).status());
   TRIODRILL_RETURN_IF_ERROR(socket.SetUp(order.link.ifindex(), false));
-  const bool down = LookUntil(order.down, [&] {
+  const bool down = LookUntil(for_how_long, [&] {
     const Result<LinkState> now = FindLinkForSure(socket, order.link);
     return !now.ok() || (!now->Up() && !now->Running());
   });
@@ -24,7 +25,7 @@ Result<bool> GoDown(RouteSocket& socket, const FlapOrder& order, const ReasonsTo
     ShowCount(kFlapCount, ++*seen);
     SayStarted();
   }
-  return !reasons.Before(begun + order.down);
+  return !reasons.Before(begun + for_how_long);
 }
 
 // Until there is a reason to end, or something went wrong; the interface may be down then.
@@ -32,14 +33,15 @@ Status FlapOn(RouteSocket& socket, const FlapOrder& order, const v1::LinkPrior& 
   ShowCount(kFlapCount, 0);
   int seen = 0;
   for (int64_t cycle = 0; order.count == 0 || cycle < order.count; ++cycle) {
-    TRIODRILL_ASSIGN_OR_RETURN(const bool go_on, GoDown(socket, order, reasons, &seen));
+    const FlapTimes times = TimesOfCycle(order, cycle);
+    TRIODRILL_ASSIGN_OR_RETURN(const bool go_on, GoDown(socket, order, times.down, reasons, &seen));
     if (!go_on) return Ok();
     const Nanos up_at = SinceBoot();
     // Not all may be back before it goes down again: that is what a fast flap does.
-    const LinkPatience patience{std::min(order.up, LinkPatience{}.carrier), std::min(order.up, LinkPatience{}.whole)};
+    const LinkPatience patience{std::min(times.up, LinkPatience{}.carrier), std::min(times.up, LinkPatience{}.whole)};
     Status whole = BringLinkUp(order.link, prior, patience);
     if (!whole.ok() && !absl::IsDeadlineExceeded(whole)) return whole;
-    if (reasons.Before(up_at + order.up)) return Ok();
+    if (reasons.Before(up_at + times.up)) return Ok();
   }
   Status whole = BringLinkUp(order.link, prior);
   reasons.Before(order.common.until);  // what was asked for is done; who asked still looks for this process

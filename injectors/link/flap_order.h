@@ -17,8 +17,17 @@ struct FlapOrder {
   v1::LinkIdentity link;
   Nanos down{0};
   Nanos up{0};
-  int64_t count = 0;  // 0: as long as it lasts
+  int64_t count = 0;       // 0: as long as it lasts
+  int64_t jitter_ppm = 0;  // by how much each time may differ, in millionths of itself
+  int64_t seed = 0;        // of the jitter
 };
+
+struct FlapTimes {
+  Nanos down{0};
+  Nanos up{0};
+};
+// Of one cycle, from 0: the same for the same order.
+FlapTimes TimesOfCycle(const FlapOrder& order, int64_t cycle);
 
 inline constexpr std::string_view kFlapProgram = "triodrill-flap";
 // The process name under which it says how many times it has seen the interface down: "flap:3".

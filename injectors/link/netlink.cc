@@ -95,6 +95,8 @@ Result<LinkState> ParseLink(nlmsghdr* message, uint64_t net_namespace_inode) {
   if (attributes[IFLA_ADDRESS] != nullptr) state.identity.set_mac(MacText(attributes[IFLA_ADDRESS]));
   state.identity.set_net_namespace_inode(net_namespace_inode);
   if (attributes[IFLA_LINK] != nullptr) state.lower_ifindex = nla_get_s32(attributes[IFLA_LINK]);
+  if (attributes[IFLA_MASTER] != nullptr) state.master_ifindex = nla_get_s32(attributes[IFLA_MASTER]);
+  if (attributes[IFLA_MTU] != nullptr) state.mtu = nla_get_u32(attributes[IFLA_MTU]);
   state.lower_elsewhere = attributes[IFLA_LINK_NETNSID] != nullptr;
   if (attributes[IFLA_LINKINFO] != nullptr) {
     std::array<nlattr*, IFLA_INFO_MAX + 1> inner{};
@@ -109,13 +111,29 @@ Result<LinkState> ParseLink(nlmsghdr* message, uint64_t net_namespace_inode) {
 Status RouteSocket::Dump(int request, int family, const std::function<void(nlmsghdr*)>& see) {
   rtgenmsg body{};
   body.rtgen_family = static_cast<unsigned char>(family);
-  const int sent = nl_send_simple(socket_.get(), request, NLM_F_DUMP, &body, sizeof(body));
-  if (sent < 0) return NetlinkStatus(sent, "ask the kernel for", Cat("dump ", request));
+  return DumpFor(request, {reinterpret_cast<const char*>(&body), sizeof(body)}, see);
+}
+
+Status RouteSocket::DumpFor(int request, std::string_view payload, const std::function<void(nlmsghdr*)>& see) {
+  TRIODRILL_RETURN_IF_ERROR(Send(request, NLM_F_DUMP, payload, "ask the kernel for", Cat("dump ", request)));
+  return Receive(see, "read from the kernel", Cat("dump ", request));
+}
+
+Status RouteSocket::Ask(int request, std::string_view payload, std::string_view what,
+                        const std::function<void(nlmsghdr*)>& see) {
+  TRIODRILL_RETURN_IF_ERROR(Send(request, NLM_F_ACK, payload, "look up", what));
+  TRIODRILL_RETURN_IF_ERROR(Receive(see, "look up", what));
+  const int error = nl_wait_for_ack(socket_.get());
+  return error < 0 ? NetlinkStatus(error, "look up", what) : Ok();
+}
+
+Status RouteSocket::Receive(const std::function<void(nlmsghdr*)>& see, std::string_view operation,
+                            std::string_view what) {
   const std::unique_ptr<nl_cb, FreeCallbacks> callbacks(nl_cb_alloc(NL_CB_DEFAULT));
-  if (!callbacks) return absl::ResourceExhaustedError("read a dump of the kernel: out of memory");
+  if (!callbacks) return absl::ResourceExhaustedError("read an answer of the kernel: out of memory");
   nl_cb_set(callbacks.get(), NL_CB_VALID, NL_CB_CUSTOM, &SeeOne, const_cast<std::function<void(nlmsghdr*)>*>(&see));
   const int error = nl_recvmsgs(socket_.get(), callbacks.get());
-  return error < 0 ? NetlinkStatus(error, "read from the kernel", Cat("dump ", request)) : Ok();
+  return error < 0 ? NetlinkStatus(error, operation, what) : Ok();
 }
 
 Result<std::vector<LinkState>> RouteSocket::Links() {
@@ -160,15 +178,25 @@ Status RouteSocket::SetUp(int ifindex, bool up) {
 }
 
 Status RouteSocket::AddAgain(int type, std::string_view payload, std::string_view what) {
-  const Message message(nlmsg_alloc_simple(type, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL));
+  return Request(type, NLM_F_CREATE | NLM_F_EXCL, payload, "add", what);
+}
+
+Status RouteSocket::Request(int type, int flags, std::string_view payload, std::string_view operation,
+                            std::string_view what) {
+  TRIODRILL_RETURN_IF_ERROR(Send(type, NLM_F_ACK | flags, payload, operation, what));
+  const int error = nl_wait_for_ack(socket_.get());
+  return error < 0 ? NetlinkStatus(error, operation, what) : Ok();
+}
+
+Status RouteSocket::Send(int type, int flags, std::string_view payload, std::string_view operation,
+                         std::string_view what) {
+  const Message message(nlmsg_alloc_simple(type, NLM_F_REQUEST | flags));
   std::string body(payload);
   if (!message || nlmsg_append(message.get(), body.data(), body.size(), NLMSG_ALIGNTO) < 0) {
-    return absl::ResourceExhaustedError(Cat("add ", what, ": out of memory"));
+    return absl::ResourceExhaustedError(Cat(operation, " ", what, ": out of memory"));
   }
   const int sent = nl_send_auto(socket_.get(), message.get());
-  if (sent < 0) return NetlinkStatus(sent, "add", what);
-  const int error = nl_wait_for_ack(socket_.get());
-  return error < 0 ? NetlinkStatus(error, "add", what) : Ok();
+  return sent < 0 ? NetlinkStatus(sent, operation, what) : Ok();
 }
 
 namespace {

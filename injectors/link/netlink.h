@@ -26,7 +26,9 @@ struct LinkState {
   std::string kind;              // "veth", "bridge", "vlan", …; "" for hardware
   int lower_ifindex = 0;         // IFLA_LINK: the interface under it (vlan) or its peer (veth); 0 = none
   bool lower_elsewhere = false;  // … which is in another namespace
-  bool deleted = false;          // RTM_DELLINK: it is gone from this namespace
+  int master_ifindex = 0;        // IFLA_MASTER: the bridge, bond or VRF it is a part of; 0 = none
+  uint32_t mtu = 0;
+  bool deleted = false;  // RTM_DELLINK: it is gone from this namespace
 
   bool Up() const;       // IFF_UP: set up by its owner
   bool Running() const;  // IFF_RUNNING: up and with a carrier
@@ -53,11 +55,22 @@ class RouteSocket {
   // NLM_F_CREATE|NLM_F_EXCL. AlreadyExists if it is there.
   Status AddAgain(int type, std::string_view payload, std::string_view what);
 
+  // The same with any request: its fixed header and attributes as payload, its NLM_F_* beside REQUEST and ACK.
+  Status Request(int type, int flags, std::string_view payload, std::string_view operation, std::string_view what);
+
+  // A dump whose request needs more than a family: RTM_GETQDISC and the like.
+  Status DumpFor(int request, std::string_view payload, const std::function<void(nlmsghdr*)>& see);
+
+  // The one answer to a request that is no dump: RTM_GETROUTE for one destination.
+  Status Ask(int request, std::string_view payload, std::string_view what, const std::function<void(nlmsghdr*)>& see);
+
  private:
   struct Free {
     void operator()(nl_sock* socket) const;
   };
   explicit RouteSocket(nl_sock* socket) : socket_(socket) {}
+  Status Send(int type, int flags, std::string_view payload, std::string_view operation, std::string_view what);
+  Status Receive(const std::function<void(nlmsghdr*)>& see, std::string_view operation, std::string_view what);
 
   std::unique_ptr<nl_sock, Free> socket_;
 };

@@ -14,13 +14,16 @@
 
 namespace triodrill {
 
-Result<FoundLink> FindLink(RouteSocket& socket, const v1::LinkIdentity& identity) {
+Status CheckNamespaceOf(const v1::LinkIdentity& identity) {
   TRIODRILL_ASSIGN_OR_RETURN(const uint64_t inode, OwnNamespaceInode("net"));
-  if (inode != identity.net_namespace_inode()) {
-    return absl::FailedPreconditionError(Cat("find ", Describe(identity), ": it is in network namespace ",
-                                             identity.net_namespace_inode(), ", this is ", inode,
-                                             "; run again inside that namespace"));
-  }
+  if (inode == identity.net_namespace_inode()) return Ok();
+  return absl::FailedPreconditionError(Cat("find ", Describe(identity), ": it is in network namespace ",
+                                           identity.net_namespace_inode(), ", this is ", inode,
+                                           "; run again inside that namespace"));
+}
+
+Result<FoundLink> FindLink(RouteSocket& socket, const v1::LinkIdentity& identity) {
+  TRIODRILL_RETURN_IF_ERROR(CheckNamespaceOf(identity));
   TRIODRILL_ASSIGN_OR_RETURN(const std::vector<LinkState> links, socket.Links());
   for (const LinkState& link : links) {
     const bool same_index = link.identity.ifindex() == identity.ifindex();
@@ -62,24 +65,31 @@ std::string LinkResource(const v1::LinkIdentity& identity) {
   return Cat("link/", identity.net_namespace_inode(), "/", identity.ifindex());
 }
 
-Result<v1::LinkPrior> CheckMayGoDown(RouteSocket& socket, const v1::AimedFault& fault) {
+Result<LinkState> CheckMayBeFaulted(RouteSocket& socket, const v1::AimedFault& fault) {
   if (!fault.target().has_link()) {
     return absl::InvalidArgumentError(Cat("prepare ", fault.kind(), ": its target is not an interface"));
   }
   const v1::LinkIdentity& who = fault.target().link();
-  TRIODRILL_ASSIGN_OR_RETURN(const LinkState link, FindLinkForSure(socket, who));
-  const auto refused = [&](std::string_view why) {
-    return absl::FailedPreconditionError(Cat("take ", Describe(who), " down: ", why, "; choose another interface"));
-  };
-  if ((link.flags & IFF_LOOPBACK) != 0) return refused("the loopback is never a target");
-  if (!link.Up()) return refused("it is down already");
+  TRIODRILL_ASSIGN_OR_RETURN(LinkState link, FindLinkForSure(socket, who));
+  if ((link.flags & IFF_LOOPBACK) != 0) return RefuseLink(fault, "the loopback is never a target");
+  if (!link.Up()) return RefuseLink(fault, "it is down already");
   // Whoever looks after this machine may be reached over it, and so may the coordinator.
   TRIODRILL_ASSIGN_OR_RETURN(const bool carries_default, CarriesDefaultRoute(who));
-  if (carries_default) return refused("the default route goes over it");
+  if (carries_default) return RefuseLink(fault, "the default route goes over it");
+  return link;
+}
+
+Status RefuseLink(const v1::AimedFault& fault, std::string_view why) {
+  return absl::FailedPreconditionError(
+      Cat("prepare ", fault.kind(), " on ", Describe(fault.target().link()), ": ", why, "; choose another interface"));
+}
+
+Result<v1::LinkPrior> CheckMayGoDown(RouteSocket& socket, const v1::AimedFault& fault) {
+  TRIODRILL_ASSIGN_OR_RETURN(const LinkState link, CheckMayBeFaulted(socket, fault));
   TRIODRILL_ASSIGN_OR_RETURN(const std::vector<LinkState> links, socket.Links());
   for (const LinkState& other : links) {
-    if (other.kind == "vlan" && other.lower_ifindex == who.ifindex() && !other.lower_elsewhere) {
-      return refused(Cat("VLAN ", other.identity.name(), " stands on it and would lose its routes"));
+    if (other.kind == "vlan" && other.lower_ifindex == link.identity.ifindex() && !other.lower_elsewhere) {
+      return RefuseLink(fault, Cat("VLAN ", other.identity.name(), " stands on it and would lose its routes"));
     }
   }
   return ReadLinkPrior(socket, link);

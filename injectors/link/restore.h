@@ -1,4 +1,5 @@
-// What link.down and link.flap have in common: which interfaces may be taken down, and how one is put back whole.
+// What the link faults have in common: which interfaces may be touched; and for link.down and link.flap, how one is put
+// back whole. Used on the injector's thread; holds nothing.
 #pragma once
 
 #include <optional>
@@ -20,13 +21,18 @@ struct FoundLink {
 };
 
 // FailedPrecondition in another network namespace, where the same name means another interface.
+Status CheckNamespaceOf(const v1::LinkIdentity& identity);
 Result<FoundLink> FindLink(RouteSocket& socket, const v1::LinkIdentity& identity);
 // NotFound unless it is exactly that one.
 Result<LinkState> FindLinkForSure(RouteSocket& socket, const v1::LinkIdentity& identity);
 
-// The interface a fault is aimed at, as it was before it is taken down. Refuses the loopback, one that is down already,
-// one that carries a default route, and one whose loss could not be taken back whole (a VLAN stands on it, a multipath
-// route or one through a nexthop object goes over it).
+// The interface a fault is aimed at. Refuses the loopback, one that is down already, and one that carries a default
+// route: the rule that keeps every link fault off the link by which the node is looked after.
+Result<LinkState> CheckMayBeFaulted(RouteSocket& socket, const v1::AimedFault& fault);
+Status RefuseLink(const v1::AimedFault& fault, std::string_view why);
+
+// … as it was before it is taken down. Refuses also one whose loss could not be taken back whole (a VLAN stands on it,
+// a multipath route or one through a nexthop object goes over it).
 Result<v1::LinkPrior> CheckMayGoDown(RouteSocket& socket, const v1::AimedFault& fault);
 
 std::string LinkResource(const v1::LinkIdentity& identity);

@@ -16,12 +16,15 @@
 #include "injectors/link/flap.h"
 #include "injectors/link/link_prior.h"
 #include "injectors/link/netlink.h"
+#include "injectors/link/nftables.h"
+#include "injectors/link/partition_table.h"
 #include "injectors/os/file.h"
 #include "injectors/process/crash_loop.h"
 #include "injectors/process/run_state.h"
 #include "injectors/tensor/workload_page.h"
 #include "tests/unit/injectors/child.h"
 #include "tests/unit/injectors/net.h"
+#include "tests/unit/injectors/traffic.h"
 #include "tests/unit/injectors/training.h"
 #include "tests/unit/shadow_gpu/gpu_dir.h"
 #include "triodrill/text.h"
@@ -218,7 +221,7 @@ class GpuScene final : public ProcessScene {
   std::optional<shadow::gpu::GpuDir> gpus_;
 };
 
-class LinkScene final : public Scene {
+class LinkScene : public Scene {
  public:
   explicit LinkScene(std::string_view kind) : kind_(kind) {}
   Status Raise() override {
@@ -263,12 +266,46 @@ class LinkScene final : public Scene {
   v1::LinkPrior before_;
 };
 
+// The faults that leave the link up: what stands in the way of packets is compared, too.
+class ShapedLinkScene final : public LinkScene {
+ public:
+  explicit ShapedLinkScene(std::string_view kind) : LinkScene(kind), kind_(kind) {}
+  Status Raise() override {
+    TRIODRILL_RETURN_IF_ERROR(LinkScene::Raise());
+    const v1::Capability capability = FindInjector(kind_)->probe();
+    if (!capability.possible()) return absl::UnavailableError(capability.reason());
+    // What a mutant of the crash before left; the interface itself is whole.
+    static_cast<void>(Nft("flush ruleset"));
+    static_cast<void>(DeleteBlackholeRoute("10.77.0.10/32"));
+    TRIODRILL_RETURN_IF_ERROR(SetTbf("trio0", 0x00050000, 3'000'000, 20'000, 77'777));
+    before_ = RootQdisc("trio0");
+    fault_ = LinkScene::Fault();
+    return Ok();
+  }
+  v1::AimedFault Fault() const override { return fault_; }
+  std::string Damage() override {
+    std::string damage = LinkScene::Damage();
+    if (before_.empty()) return damage;
+    const std::string now = RootQdisc("trio0");
+    if (now != before_) Append(damage, "; the root qdisc is ", now, ", not ", before_);
+    if (!RoutesTo("10.77.0.10").empty()) Append(damage, "; a route to 10.77.0.10 is left");
+    if (ListNftable(PartitionTableName(Fault())).value_or("?") != "") Append(damage, "; an nftables table is left");
+    return damage;
+  }
+
+ private:
+  const std::string kind_;
+  std::string before_;
+  v1::AimedFault fault_;  // the same in every process that dies over it: the table has its name of it
+};
+
 }  // namespace
 
 std::unique_ptr<Scene> MakeScene(std::string_view kind) {
   if (kind == "cpu.throttle") return std::make_unique<ThrottleScene>();
   if (kind == "cpu.stutter" || kind == "environment.drift") return std::make_unique<StutterScene>(kind);
   if (kind == "link.down" || kind == "link.flap") return std::make_unique<LinkScene>(kind);
+  if (kind.starts_with("link.")) return std::make_unique<ShapedLinkScene>(kind);
   if (kind == "process.crash_loop") return std::make_unique<CrashLoopScene>();
   if (kind == "tensor.flip") return std::make_unique<TensorScene>();
   if (kind == "storage.flip") return std::make_unique<StorageScene>();

@@ -101,6 +101,17 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
     *fault.mutable_with()->mutable_link_flap()->mutable_period() = ToProto(std::chrono::milliseconds(200));
     fault.mutable_with()->mutable_link_flap()->set_duty(0.5);
   }
+  if (kind == "link.rate") fault.mutable_with()->mutable_link_rate()->set_rate(10'000'000);
+  if (kind == "link.delay") {
+    *fault.mutable_with()->mutable_link_delay()->mutable_delay() = ToProto(std::chrono::milliseconds(20));
+  }
+  if (kind == "link.loss") fault.mutable_with()->mutable_link_loss()->set_share(1);
+  if (kind == "link.corrupt") fault.mutable_with()->mutable_link_corrupt()->set_share(0.5);
+  if (kind == "link.partition") {
+    fault.mutable_with()->mutable_link_partition()->add_peers("10.77.0.10");
+    fault.mutable_with()->mutable_link_partition()->set_direction(v1::BOTH);
+  }
+  if (kind == "link.blackhole") fault.mutable_with()->mutable_link_blackhole()->add_destinations("10.77.0.10");
   if (kind == "tensor.flip") {
     fault.mutable_with()->mutable_tensor_flip()->set_bit(30);
     fault.mutable_with()->mutable_tensor_flip()->set_index(-1);

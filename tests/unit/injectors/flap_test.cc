@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <set>
 
 #include "injectors/link/flap_order.h"
 #include "injectors/link/link_prior.h"
@@ -151,6 +152,8 @@ TEST(FlapOrder, SurvivesTheCommandLine) {
   order.link.set_net_namespace_inode(4026531840);
   order.down = Nanos(5);
   order.up = Nanos(6);
+  order.jitter_ppm = 250'000;
+  order.seed = 77;
   std::vector<std::string> line = HelperArguments("p", order.common);
   for (const std::string& argument : FlapArguments(order)) line.push_back(argument);
   const auto parsed = ParseFlapArguments(line);
@@ -158,6 +161,34 @@ TEST(FlapOrder, SurvivesTheCommandLine) {
   EXPECT_EQ(FlapArguments(*parsed), FlapArguments(order));
   line.push_back("--up-ns=0");
   EXPECT_FALSE(ParseFlapArguments(line).ok());
+}
+
+TEST(FlapOrder, JitterIsDrawnFromTheSeedAndKeepsItsBounds) {
+  FlapOrder order;
+  order.down = std::chrono::milliseconds(100);
+  order.up = std::chrono::milliseconds(300);
+  order.seed = 7;
+  EXPECT_EQ(TimesOfCycle(order, 5).down, order.down) << "without jitter each is as asked for";
+  order.jitter_ppm = 200'000;
+  FlapOrder other = order;
+  other.seed = 8;
+  std::set<int64_t> downs;
+  Nanos sum{0};
+  bool differs = false;
+  for (int cycle = 0; cycle < 1000; ++cycle) {
+    const FlapTimes times = TimesOfCycle(order, cycle);
+    EXPECT_GE(times.down, std::chrono::milliseconds(80));
+    EXPECT_LE(times.down, std::chrono::milliseconds(120));
+    EXPECT_GE(times.up, std::chrono::milliseconds(240));
+    EXPECT_LE(times.up, std::chrono::milliseconds(360));
+    EXPECT_EQ(times.down, TimesOfCycle(order, cycle).down);
+    differs = differs || times.down != TimesOfCycle(other, cycle).down;
+    downs.insert(times.down.count());
+    sum += times.down;
+  }
+  EXPECT_TRUE(differs);
+  EXPECT_GT(downs.size(), 990u);
+  EXPECT_NEAR(static_cast<double>(sum.count()) / 1000, 1e8, 2e6);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <netlink/netlink.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/link.h>
+#include <netlink/route/link/bridge.h>
 #include <netlink/route/link/veth.h>
 #include <netlink/route/link/vlan.h>
 #include <netlink/route/neighbour.h>
@@ -110,6 +111,18 @@ Status SetUp(const std::string& name, bool up) {
 Status SetMac(const std::string& name, const std::string& mac) {
   const Address address = Parse(mac);
   return Change(name, [&](rtnl_link* link) { rtnl_link_set_addr(link, address.get()); });
+}
+
+Status Rename(const std::string& name, const std::string& new_name) {
+  return Change(name, [&](rtnl_link* link) { rtnl_link_set_name(link, new_name.c_str()); });
+}
+
+Status MakeBridge(const std::string& name, const std::string& port) {
+  const Socket socket = Connect();
+  TRIODRILL_RETURN_IF_ERROR(Checked(rtnl_link_bridge_add(socket.get(), name.c_str()), Cat("make ", name)));
+  TRIODRILL_ASSIGN_OR_RETURN(const int master, Index(name));
+  TRIODRILL_ASSIGN_OR_RETURN(const int index, Index(port));
+  return Checked(rtnl_link_enslave_ifindex(socket.get(), master, index), Cat("make ", port, " a port of ", name));
 }
 
 Status MakeVlan(const std::string& name, const std::string& lower, int id) {

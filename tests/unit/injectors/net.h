@@ -18,6 +18,10 @@ Status MakePair(const std::string& name, const std::string& peer);
 Status DeleteLink(const std::string& name);
 Status SetUp(const std::string& name, bool up);
 Status SetMac(const std::string& name, const std::string& mac);
+// The interface must be down.
+Status Rename(const std::string& name, const std::string& new_name);
+// With one interface as its port.
+Status MakeBridge(const std::string& name, const std::string& port);
 Status MakeVlan(const std::string& name, const std::string& lower, int id);
 Status AddAddress(const std::string& name, const std::string& address);
 struct Route {
