@@ -58,12 +58,28 @@ class Link : public ::testing::Test {
     EXPECT_TRUE(record.ok()) << record.status();
     return record.ok() ? *record : v1::UndoRecord();
   }
-  static void ExpectAsBefore(const v1::LinkPrior& before) {
-    const auto now = PriorOf("trio0");
+  static void ExpectAsBefore(const v1::LinkPrior& before, const std::string& name = "trio0") {
+    const auto now = PriorOf(name);
     ASSERT_TRUE(now.ok()) << now.status();
     EXPECT_THAT(MissingFrom(before, *now), IsEmpty());
     EXPECT_THAT(MissingFrom(*now, before), IsEmpty()) << "and nothing came that was not there";
     EXPECT_EQ(before.flags(), now->flags());
+  }
+  // Down and up again, and all that was on it is on it.
+  void ExpectToSurvive(const std::string& name, int addresses) {
+    ASSERT_TRUE(Eventually([&] {  // the kernel's own link-local address comes a little later
+      const auto prior = PriorOf(name);
+      return prior.ok() && prior->addresses_size() == addresses;
+    }));
+    const auto before = PriorOf(name);
+    const auto record = injector_->Prepare(Aim("link.down", State(name).identity));
+    ASSERT_TRUE(record.ok()) << record.status();
+    ASSERT_TRUE(injector_->Apply(*record).ok());
+    EXPECT_TRUE(Eventually([&] { return injector_->Inspect(*record)->presence == Presence::kPresent; }));
+    EXPECT_FALSE(MissingFrom(*before, *PriorOf(name)).empty()) << "nothing was dropped: this test tests nothing";
+    const Status reverted = injector_->Revert(*record);
+    ASSERT_TRUE(reverted.ok()) << reverted;
+    ExpectAsBefore(*before, name);
   }
   const std::unique_ptr<Injector> injector_ = MakeLinkDown();
 };
@@ -115,6 +131,46 @@ TEST_F(Link, PutsBackWhatIsMissingAlsoIfSomebodySetItUpAgain) {
   const Status reverted = injector_->Revert(record);
   ASSERT_TRUE(reverted.ok()) << reverted;
   EXPECT_THAT(MissingFrom(*before, *PriorOf("trio0")), IsEmpty());
+}
+
+TEST_F(Link, LocalAddressesOfIPv6ComeBackTheKernelsAndAnAdministratorsAlike) {
+  ASSERT_TRUE(AddAddress("trio0", "fe80::77/64").ok());
+  ASSERT_TRUE(AddRoute("trio0", {"fd99::/64", "fe80::1"}).ok());
+  ExpectToSurvive("trio0", 3);
+}
+
+TEST_F(Link, ThatIsABridgeComesBackWithItsAddressesAndKeepsItsPort) {
+  const Status made = testing::MakeBridge("triobr", "trio0");
+  if (!made.ok()) GTEST_SKIP() << "this kernel has no bridges: " << made;
+  ASSERT_TRUE(testing::SetUp("triobr", true).ok());
+  ASSERT_TRUE(AddAddress("triobr", "10.78.0.1/24").ok());
+  ASSERT_TRUE(AddAddress("triobr", "fd78::1/64").ok());
+  ASSERT_TRUE(AddRoute("triobr", {"10.79.0.0/16", "10.78.0.2"}).ok());
+  ASSERT_TRUE(Eventually([&] { return Running("triobr"); }));
+  ExpectToSurvive("triobr", 3);
+  EXPECT_EQ(State("trio0").master_ifindex, State("triobr").identity.ifindex());
+  ExpectToSurvive("trio0", 1 + (PriorOf("trio0")->addresses_size() > 1 ? 1 : 0));
+  EXPECT_EQ(State("trio0").master_ifindex, State("triobr").identity.ifindex()) << "a port stays a port";
+  EXPECT_TRUE(testing::DeleteLink("triobr").ok());
+}
+
+TEST_F(Link, ThatIsAVlanComesBackWithItsAddresses) {
+  const Status made = testing::MakeVlan("trio0.5", "trio0", 5);
+  if (!made.ok()) GTEST_SKIP() << "this kernel has no VLANs: " << made;
+  ASSERT_TRUE(testing::SetUp("trio0.5", true).ok());
+  ASSERT_TRUE(AddAddress("trio0.5", "10.78.0.1/24").ok());
+  ASSERT_TRUE(AddRoute("trio0.5", {"10.79.0.0/16", "10.78.0.2"}).ok());
+  ExpectToSurvive("trio0.5", 2);
+}
+
+TEST_F(Link, ThatIsABondComesBackWithItsAddresses) {
+  const Status made = testing::MakeBond("triobond");
+  if (!made.ok()) GTEST_SKIP() << "this kernel has no bonds: " << made;
+  ASSERT_TRUE(testing::SetUp("triobond", true).ok());
+  ASSERT_TRUE(AddAddress("triobond", "10.78.0.1/24").ok());
+  ASSERT_TRUE(AddRoute("triobond", {"10.79.0.0/16", "10.78.0.2"}).ok());
+  ExpectToSurvive("triobond", 1);
+  EXPECT_TRUE(testing::DeleteLink("triobond").ok());
 }
 
 TEST_F(Link, KeepsWhatCameMeanwhile) {

@@ -6,6 +6,7 @@
 #include <netlink/netlink.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/link.h>
+#include <netlink/route/link/bonding.h>
 #include <netlink/route/link/bridge.h>
 #include <netlink/route/link/veth.h>
 #include <netlink/route/link/vlan.h>
@@ -123,6 +124,11 @@ Status MakeBridge(const std::string& name, const std::string& port) {
   TRIODRILL_ASSIGN_OR_RETURN(const int master, Index(name));
   TRIODRILL_ASSIGN_OR_RETURN(const int index, Index(port));
   return Checked(rtnl_link_enslave_ifindex(socket.get(), master, index), Cat("make ", port, " a port of ", name));
+}
+
+Status MakeBond(const std::string& name) {
+  const Socket socket = Connect();
+  return Checked(rtnl_link_bond_add(socket.get(), name.c_str(), nullptr), Cat("make ", name));
 }
 
 Status MakeVlan(const std::string& name, const std::string& lower, int id) {

@@ -22,6 +22,8 @@ Status SetMac(const std::string& name, const std::string& mac);
 Status Rename(const std::string& name, const std::string& new_name);
 // With one interface as its port.
 Status MakeBridge(const std::string& name, const std::string& port);
+// Without members: it has no carrier.
+Status MakeBond(const std::string& name);
 Status MakeVlan(const std::string& name, const std::string& lower, int id);
 Status AddAddress(const std::string& name, const std::string& address);
 struct Route {
