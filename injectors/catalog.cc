@@ -4,6 +4,7 @@
 
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/throttle.h"
+#include "injectors/environment/drift.h"
 #include "injectors/gpu/clock_lock.h"
 #include "injectors/gpu/lost.h"
 #include "injectors/gpu/power_cap.h"

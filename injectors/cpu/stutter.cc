@@ -23,9 +23,6 @@ Result<StutterOrder> HowToBeat(const v1::AimedFault& fault) {
   order.target = fault.target().process();
   if (fault.kind() == kDrift) {
     const v1::EnvironmentDrift& with = fault.with().environment_drift();
-    if (!(with.amplitude() >= 1 && with.amplitude() <= 5) || ToNanos(with.period()) <= Nanos(0)) {
-      return absl::InvalidArgumentError("prepare environment.drift: an amplitude of 1% to 5% and a period are needed");
-    }
     order.stop = Nanos(static_cast<int64_t>(static_cast<double>(kDriftSlice.count()) * with.amplitude() / 100));
     order.run = kDriftSlice - order.stop;
     order.wave = ToNanos(with.period());
@@ -94,26 +91,23 @@ class StopAndGo final : public Injector {
   const Helper helper_;
 };
 
-v1::Capability Probe(const char* kind) {
-  v1::Capability capability;
-  capability.set_kind(kind);
-  const Status found = Helper(kStutterProgram, kStutterCycles, "").Check(kind);
-  capability.set_possible(found.ok());
-  capability.set_reason(found.ok() ? "SIGSTOP and SIGCONT in turn" : std::string(found.message()));
-  return capability;
-}
-
 }  // namespace
 
 std::unique_ptr<Injector> MakeCpuStutter(std::string program) {
   return std::make_unique<StopAndGo>(kStutter, std::move(program));
 }
 
-std::unique_ptr<Injector> MakeEnvironmentDrift(std::string program) {
+std::unique_ptr<Injector> MakeProcessDrift(std::string program) {
   return std::make_unique<StopAndGo>(kDrift, std::move(program));
 }
 
-v1::Capability ProbeCpuStutter() { return Probe(kStutter); }
-v1::Capability ProbeEnvironmentDrift() { return Probe(kDrift); }
+v1::Capability ProbeCpuStutter() {
+  v1::Capability capability;
+  capability.set_kind(kStutter);
+  const Status found = Helper(kStutterProgram, kStutterCycles, "").Check(kStutter);
+  capability.set_possible(found.ok());
+  capability.set_reason(found.ok() ? "SIGSTOP and SIGCONT in turn" : std::string(found.message()));
+  return capability;
+}
 
 }  // namespace triodrill

@@ -149,15 +149,12 @@ namespace {
 
 // Names as the kernel keeps them: cut to 15 bytes.
 bool IsProtectedName(std::string_view name) {
-  constexpr std::array<std::string_view, 29> kProtected = {
-      "triodrill",      "triodrilld",     "triodrill-undo",  "triodrill-shado",
-      "init",           "systemd",        "triodrill-stutt", "triodrill-crash",
-      "triodrill-flap", "sshd",           "sshd-session",    "login",
-      "auditd",         "rsyslogd",       "journald",        "cron",
-      "dbus-daemon",    "containerd",     "dockerd",         "kubelet",
-      "prometheus",     "alertmanager",   "node_exporter",   "dcgm-exporter",
-      "nv-hostengine",  "nvidia-persist", "nvidia-fabricma", "gpud",
-      "tmux: server"};
+  constexpr std::array<std::string_view, 30> kProtected = {
+      "triodrill",       "triodrilld",      "triodrill-undo", "triodrill-shado", "init",         "systemd",
+      "triodrill-stutt", "triodrill-crash", "triodrill-flap", "triodrill-clock", "sshd",         "sshd-session",
+      "login",           "auditd",          "rsyslogd",       "journald",        "cron",         "dbus-daemon",
+      "containerd",      "dockerd",         "kubelet",        "prometheus",      "alertmanager", "node_exporter",
+      "dcgm-exporter",   "nv-hostengine",   "nvidia-persist", "nvidia-fabricma", "gpud",         "tmux: server"};
   if (name.starts_with("systemd-")) return true;
   for (const std::string_view counting : {"stutter:", "crashloop:", "flap:"}) {  // our helpers, at work
     if (name.starts_with(counting)) return true;

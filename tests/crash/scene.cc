@@ -12,6 +12,7 @@
 #include "injectors/cpu/cgroup.h"
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/stutter_order.h"
+#include "injectors/environment/drift.h"
 #include "injectors/gpu/nvml.h"
 #include "injectors/link/flap.h"
 #include "injectors/link/link_prior.h"
@@ -112,7 +113,7 @@ class StutterScene final : public ProcessScene {
   explicit StutterScene(std::string_view kind) : ProcessScene(kind) {}
   std::unique_ptr<Injector> Make() const override {
     const std::string program = TRIODRILL_BIN_DIR "/triodrill-stutter";
-    return kind_ == "cpu.stutter" ? MakeCpuStutter(program) : MakeEnvironmentDrift(program);
+    return kind_ == "cpu.stutter" ? MakeCpuStutter(program) : MakeEnvironmentDrift({program, ""});
   }
   std::string Damage() override {
     // Its program ends by itself when the process that asked for it dies; that takes it a moment.
@@ -206,7 +207,13 @@ class GpuScene final : public ProcessScene {
                ? Ok()
                : absl::InternalError("the child does not come to hold its GPU");
   }
+  std::unique_ptr<Injector> Make() const override {
+    if (kind_ != "environment.drift") return ProcessScene::Make();
+    return MakeEnvironmentDrift({TRIODRILL_BIN_DIR "/triodrill-stutter", TRIODRILL_BIN_DIR "/triodrill-clockwave"});
+  }
   std::string Damage() override {
+    // The helper of a drift resets the clocks by itself when the process that asked for it dies.
+    if (!Eventually([&] { return !HelperRuns(Cat("--library=", gpus_->dir())); })) return "triodrill-clockwave runs";
     const auto state = shadow::gpu::MappedState::Open(gpus_->file(), false);
     if (!state.ok()) return std::string(state.status().message());
     const shadow::gpu::Gpu& gpu = (*state)->gpus[1];
@@ -309,6 +316,7 @@ std::unique_ptr<Scene> MakeScene(std::string_view kind) {
   if (kind == "process.crash_loop") return std::make_unique<CrashLoopScene>();
   if (kind == "tensor.flip") return std::make_unique<TensorScene>();
   if (kind == "storage.flip") return std::make_unique<StorageScene>();
+  if (kind == kDriftOfAGpu) return std::make_unique<GpuScene>("environment.drift");
   if (kind.starts_with("gpu.")) return std::make_unique<GpuScene>(kind);
   return std::make_unique<ProcessScene>(kind);
 }

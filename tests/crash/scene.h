@@ -21,6 +21,10 @@ class Scene {
   virtual std::string Damage() = 0;
 };
 
+// environment.drift has two ways to work, and two undos.
+inline constexpr std::string_view kDriftOfAGpu = "environment.drift of a GPU";
+
+// Of a fault of the catalogue, or the one above.
 std::unique_ptr<Scene> MakeScene(std::string_view kind);
 
 }  // namespace triodrill::testing

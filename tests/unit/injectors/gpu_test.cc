@@ -7,10 +7,14 @@
 #include <filesystem>
 
 #include "drills/shadow/gpu/nvml_abi.h"
+#include "injectors/environment/drift.h"
 #include "injectors/gpu/clock_lock.h"
 #include "injectors/gpu/lost.h"
 #include "injectors/gpu/power_cap.h"
+#include "injectors/gpu/sm_clock.h"
+#include "injectors/gpu/wave_order.h"
 #include "injectors/journal/journal.h"
+#include "injectors/process/helper.h"
 #include "tests/unit/injectors/child.h"
 #include "tests/unit/shadow_gpu/gpu_dir.h"
 
@@ -81,7 +85,7 @@ class Gpu : public ::testing::Test {
 };
 
 TEST(LockSeen, IsOursOnlyWhereNothingElseExplainsTheClock) {
-  const auto seen = [](uint32_t now, uint64_t reasons) { return LookForLock({now, 1980, reasons}, 780); };
+  const auto seen = [](uint32_t now, uint64_t reasons) { return LookForLock({now, 1980, reasons}, 780, 780); };
   EXPECT_EQ(seen(780, 0), LockSeen::kOurs);
   EXPECT_EQ(seen(795, nvml::kApplicationsClocks), LockSeen::kOurs);
   EXPECT_EQ(seen(1980, 0), LockSeen::kFree);
@@ -91,6 +95,120 @@ TEST(LockSeen, IsOursOnlyWhereNothingElseExplainsTheClock) {
   EXPECT_EQ(seen(600, 0), LockSeen::kForeign);
   EXPECT_EQ(seen(780, 0x40), LockSeen::kUnclear);
   EXPECT_EQ(seen(390, nvml::kSwPowerCap), LockSeen::kUnclear);
+}
+
+TEST(LockSeen, OfADriftIsOursAnywhereOnTheWay) {
+  const auto seen = [](uint32_t now, uint64_t reasons) { return LookForLock({now, 1980, reasons}, 1875, 1980); };
+  EXPECT_EQ(seen(1980, 0), LockSeen::kFree);
+  EXPECT_EQ(seen(1935, 0), LockSeen::kOurs);
+  EXPECT_EQ(seen(1875, 0), LockSeen::kOurs);
+  EXPECT_EQ(seen(1935, nvml::kSwPowerCap), LockSeen::kUnclear);
+  EXPECT_EQ(seen(1200, 0), LockSeen::kForeign);
+  EXPECT_EQ(seen(1200, nvml::kGpuIdle), LockSeen::kFree);
+}
+
+TEST(ClockAt, FallsAndRisesBetweenTheTwoAndBeginsHalfWay) {
+  WaveOrder order;
+  order.lowest_mhz = 1880;
+  order.highest_mhz = 1980;
+  order.wave = std::chrono::seconds(8);
+  const auto at = [&](int seconds) { return ClockAt(order, std::chrono::seconds(seconds)); };
+  EXPECT_EQ(at(0), 1930U);
+  EXPECT_EQ(at(2), 1880U);
+  EXPECT_EQ(at(6), 1980U);
+  EXPECT_EQ(at(10), at(2));
+}
+
+TEST(WaveOrder, SurvivesTheCommandLine) {
+  WaveOrder order;
+  order.common.token = "run/1.a.0/GPU-1";
+  order.common.parent.set_pid(5);
+  order.common.parent.set_start_time_ticks(6);
+  order.common.parent.set_pid_namespace_inode(7);
+  order.common.until = std::chrono::seconds(8);
+  order.library = "/somewhere/libnvidia-ml.so.1";
+  order.uuid = "GPU-1";
+  order.lowest_mhz = 1875;
+  order.highest_mhz = 1980;
+  order.wave = std::chrono::seconds(9);
+  std::vector<std::string> arguments = HelperArguments("p", order.common);
+  for (const std::string& more : WaveArguments(order)) arguments.push_back(more);
+  const auto parsed = ParseWaveArguments(arguments);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(WaveArguments(*parsed), WaveArguments(order));
+  EXPECT_EQ(parsed->common.token, order.common.token);
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    std::vector<std::string> without = arguments;
+    without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseWaveArguments(without).status())) << arguments[i];
+  }
+}
+
+class GpuDriftTest : public Gpu {
+ protected:
+  v1::UndoRecord PreparedDrift(const std::string& by = "") const {
+    v1::AimedFault fault = Fault("environment.drift");
+    fault.mutable_with()->mutable_environment_drift()->set_by(by);
+    v1::UndoRecord record = Prepared(*drift_, fault);
+    record.set_max_hold_ns(Nanos(std::chrono::seconds(60)).count());
+    return record;
+  }
+  const std::unique_ptr<Injector> drift_ =
+      MakeEnvironmentDrift({TRIODRILL_BIN_DIR "/triodrill-stutter", TRIODRILL_BIN_DIR "/triodrill-clockwave"});
+};
+
+TEST_F(GpuDriftTest, WavesTheClockAndResetsIt) {
+  const v1::UndoRecord record = PreparedDrift();
+  ASSERT_TRUE(record.has_gpu());
+  EXPECT_EQ(record.gpu().ours(), 1875U) << "5% lower, at a clock that it knows";
+  EXPECT_EQ(gpu().locked_sm, 0U) << "preparing changes nothing";
+  EXPECT_EQ(drift_->Inspect(record)->presence, Presence::kAbsent);
+  const Status applied = drift_->Apply(record);
+  ASSERT_TRUE(applied.ok()) << applied;
+  const auto effect = drift_->Inspect(record);
+  ASSERT_TRUE(effect.ok()) << effect.status();
+  EXPECT_EQ(effect->presence, Presence::kPresent);
+  EXPECT_THAT(effect->evidence, HasSubstr("between 1875 and 1980 MHz"));
+  const uint64_t first = gpu().locked_sm;
+  EXPECT_TRUE(Eventually([&] { return gpu().locked_sm != first; })) << "a wave, not a lock";
+  EXPECT_EQ((*state_)->gpus[0].locked_sm, 0U) << "nobody else's";
+  for (int again = 0; again < 2; ++again) {
+    const Status reverted = drift_->Revert(record);
+    ASSERT_TRUE(reverted.ok()) << reverted;
+    EXPECT_EQ(drift_->Inspect(record)->presence, Presence::kAbsent);
+    EXPECT_EQ(gpu().locked_sm, 0U);
+  }
+}
+
+TEST_F(GpuDriftTest, ItsLastLockIsUndoneWhenItsProgramIsKilled) {
+  const v1::UndoRecord record = PreparedDrift();
+  ASSERT_TRUE(drift_->Apply(record).ok());
+  const auto programs =
+      Helper(kWaveProgram, kWaveCount, TRIODRILL_BIN_DIR "/triodrill-clockwave").Find(record.gpu().token());
+  ASSERT_TRUE(programs.ok() && programs->size() == 1);
+  // At a clock that can be told from the highest.
+  ASSERT_TRUE(Eventually([&] { return shadow::gpu::HighOf(gpu().locked_sm) <= 1935 && gpu().locked_sm != 0; }));
+  ASSERT_TRUE(programs->front().Signal(SIGKILL).ok());
+  ASSERT_TRUE(Eventually([&] { return programs->front().Ended(); }));
+  EXPECT_NE(gpu().locked_sm, 0U);
+  const auto effect = drift_->Inspect(record);
+  ASSERT_TRUE(effect.ok()) << effect.status();
+  EXPECT_EQ(effect->presence, Presence::kPresent) << effect->evidence;
+  const Status reverted = drift_->Revert(record);
+  ASSERT_TRUE(reverted.ok()) << reverted;
+  EXPECT_EQ(gpu().locked_sm, 0U);
+}
+
+TEST_F(GpuDriftTest, IsOfTheProcessWhereTheGpuIsNotItsOwnOrTheDrillSaysSo) {
+  EXPECT_TRUE(PreparedDrift("clock").has_gpu());
+  EXPECT_TRUE(PreparedDrift("stops").has_stutter());
+  gpu().locked_sm = shadow::gpu::PackRange(600, 600);
+  EXPECT_TRUE(PreparedDrift().has_stutter());
+  v1::AimedFault fault = Fault("environment.drift");
+  fault.mutable_with()->mutable_environment_drift()->set_by("clock");
+  EXPECT_THAT(Message(drift_->Prepare(fault).status()), HasSubstr("its clocks may be locked"));
+  fault.mutable_with()->mutable_environment_drift()->set_by("luck");
+  EXPECT_THAT(Message(drift_->Prepare(fault).status()), HasSubstr("auto, clock or stops"));
 }
 
 TEST_F(Gpu, ClockLockIsReadBackAndReset) {

@@ -1,4 +1,5 @@
 #include "injectors/cpu/stutter.h"
+#include "injectors/environment/drift.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -182,7 +183,7 @@ class Drift : public Stutter {
     record->set_max_hold_ns(Nanos(std::chrono::seconds(30)).count());
     return *record;
   }
-  const std::unique_ptr<Injector> drift_ = MakeEnvironmentDrift(TRIODRILL_BIN_DIR "/triodrill-stutter");
+  const std::unique_ptr<Injector> drift_ = MakeEnvironmentDrift({TRIODRILL_BIN_DIR "/triodrill-stutter", ""});
 };
 
 TEST_F(Drift, IsSeenAndTakenBackAsAStutterIs) {
