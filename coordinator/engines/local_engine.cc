@@ -9,7 +9,7 @@
 
 #include <cerrno>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "absl/cleanup/cleanup.h"
 #include "coordinator/engines/child_process.h"
@@ -34,7 +34,9 @@ constexpr std::chrono::seconds kEndWithin{5};
 std::string LastLines(const std::string& file) {
   constexpr size_t kMost = 2000;
   std::ifstream in(file, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::ostringstream whole;
+  whole << in.rdbuf();  // unlike the stream's iterators it does not throw where a read fails
+  std::string text = whole.str();
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.size() > kMost ? text.substr(text.size() - kMost) : text;
 }

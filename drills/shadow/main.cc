@@ -1,13 +1,12 @@
 // triodrill-shadow: keeps one embedded shadow partition up, in the foreground. See drills/README.md.
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "drills/shadow/supervisor.h"
 #include "drills/shadow/system_clock.h"
+#include "drills/shadow/whole_file.h"
 #include "google/protobuf/util/json_util.h"
 #include "triodrill/exit_code.h"
 #include "triodrill/text.h"
@@ -19,11 +18,10 @@ namespace triodrill::shadow {
 namespace {
 
 Result<v1::ShadowSpec> ReadSpec(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in.good() && !in.eof()) return absl::InvalidArgumentError(Cat("read specification ", file, ": cannot be read"));
+  const Result<std::string> text = ReadWholeFile(file);
+  if (!text.ok()) return absl::InvalidArgumentError(Cat("specification: ", std::string(text.status().message())));
   v1::ShadowSpec spec;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(text, &spec);
+  const auto parsed = google::protobuf::util::JsonStringToMessage(*text, &spec);
   if (!parsed.ok())
     return absl::InvalidArgumentError(Cat("read specification ", file, ": ", std::string(parsed.message())));
   return spec;

@@ -3,23 +3,20 @@
 #include <dirent.h>
 #include <signal.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
 #include "absl/strings/numbers.h"
 #include "drills/shadow/namespaces.h"
 #include "drills/shadow/node_channel.h"
+#include "drills/shadow/whole_file.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow {
 namespace {
 
-std::string ReadAll(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-}
+// "" of a process that ends meanwhile.
+std::string ReadAll(const std::string& file) { return ReadWholeFile(file).value_or(""); }
 
 std::optional<ProcEntry> ReadProcess(pid_t pid) {
   const std::string directory = Cat("/proc/", pid);

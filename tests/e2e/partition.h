@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "tests/e2e/program.h"
+#include "tests/e2e/sanitizer_reports.h"
 
 namespace triodrill::testing {
 
@@ -77,6 +78,7 @@ class Partition {
 
  private:
   TempDir dir_;
+  SanitizerReports reports_{dir_ / "sanitizer"};
   int count_ = 0;
 };
 

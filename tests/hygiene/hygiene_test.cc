@@ -18,6 +18,7 @@ TEST(Repository, IsReadWhole) { EXPECT_GT(Tree().size(), 50u); }
 TEST(Repository, IncludesInOneDirection) { EXPECT_THAT(WrongIncludes(Tree()), IsEmpty()); }
 TEST(Repository, LinksInOneDirection) { EXPECT_THAT(WrongLinks(Tree()), IsEmpty()); }
 TEST(Repository, RunsNoShell) { EXPECT_THAT(ShellStrings(Tree()), IsEmpty()); }
+TEST(Repository, ReadsFilesWithoutThrowing) { EXPECT_THAT(ReadsThatThrow(Tree()), IsEmpty()); }
 TEST(Repository, TakesTimeAndChanceAsArguments) { EXPECT_THAT(ClocksAndChance(Tree()), IsEmpty()); }
 TEST(Repository, HasNoFileOver400Lines) { EXPECT_THAT(LongFiles(Tree()), IsEmpty()); }
 TEST(Repository, HasNoFunctionOver70Lines) { EXPECT_THAT(LongFunctions(Tree()), IsEmpty()); }

@@ -135,6 +135,15 @@ Findings ShellStrings(const Files& files) {
   return findings;
 }
 
+Findings ReadsThatThrow(const Files& files) {
+  static const RE2 kIterator(R"(\bistreambuf_iterator\b)");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (file.IsCpp()) Add(findings, Search(file, CodeOnly(file.text), kIterator, "throws where a read fails"));
+  }
+  return findings;
+}
+
 Findings ClocksAndChance(const Files& files) {
   static const RE2 kReads(
       R"((?:_clock::now|\bclock_gettime\b|\bgettimeofday\b|[^\w.>:]time\(|\bsleep_(?:for|until)\s*\(|\b(?:u|nano|clock_nano)?sleep\(|\brandom_device\b|\bgetrandom\b|[^\w.>:]s?rand(?:om)?\())");

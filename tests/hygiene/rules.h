@@ -21,6 +21,10 @@ Findings WrongLinks(const Files& files);
 // Programs are run from an argument vector, never by a shell.
 Findings ShellStrings(const Files& files);
 
+// Files are not read by the stream's iterators: they throw where a read fails after the opening, as of a directory, a
+// failing disk, or a process in /proc that ends.
+Findings ReadsThatThrow(const Files& files);
+
 // Time and chance are arguments: they are read, and waited for, in the files named in the rule alone.
 Findings ClocksAndChance(const Files& files);
 

@@ -64,6 +64,11 @@ TEST(ShellStrings, FindsThem) {
   EXPECT_THAT(ShellStrings(One("a.cc", "// system(\"ls\")\nfile_system(x); FileSystem s; s.system(1);")), IsEmpty());
 }
 
+TEST(ReadsThatThrow, AreFound) {
+  EXPECT_THAT(ReadsThatThrow(One("tests/a.cc", "return {std::istreambuf_iterator<char>(in), {}};")), SizeIs(1));
+  EXPECT_THAT(ReadsThatThrow(One("a.cc", "text << in.rdbuf();  // no istreambuf_iterator")), IsEmpty());
+}
+
 TEST(ClocksAndChance, AreFoundOutsideTheirFile) {
   for (const char* code : {"auto t = std::chrono::steady_clock::now();", "clock_gettime(CLOCK_MONOTONIC, &t);",
                            "std::this_thread::sleep_for(1ms);", "usleep(5);", "int r = rand();",

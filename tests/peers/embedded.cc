@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "coordinator/engines/child_process.h"
 #include "triodrill/text.h"
@@ -70,7 +70,9 @@ std::vector<pid_t> ProcessesIn(const std::set<std::string>& pid_namespaces) {
 
 std::string ReadText(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 std::string CommandLine(pid_t pid) {

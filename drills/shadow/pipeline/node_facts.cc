@@ -9,12 +9,11 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "absl/cleanup/cleanup.h"
 #include "drills/shadow/system_clock.h"
+#include "drills/shadow/whole_file.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::pipeline {
@@ -37,9 +36,7 @@ InterfaceBytes ParseInterfaceBytes(std::string_view proc_net_dev, std::string_vi
 }
 
 InterfaceBytes ReadInterfaceBytes(std::string_view interface) {
-  std::ifstream in("/proc/self/net/dev");
-  return ParseInterfaceBytes(std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>()),
-                             interface);
+  return ParseInterfaceBytes(ReadWholeFile("/proc/self/net/dev").value_or(""), interface);
 }
 
 std::string InterfaceOf(const std::string& address) {

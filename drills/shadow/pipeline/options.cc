@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "drills/shadow/pipeline/run_files.h"
+#include "drills/shadow/whole_file.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::pipeline {
@@ -23,16 +24,24 @@ Loaded Refuse(Loaded loaded, ExitCode code, const Status& status) {
   return loaded;
 }
 
+Result<std::string> ReadGiven(const std::string& path) {
+  Result<std::string> text = ReadWholeFile(path);
+  if (text.ok()) return text;
+  return absl::Status(text.status().code(),
+                      Cat(path, ":1:1: error: cannot be read: ", std::string(text.status().message()),
+                          "; hint: give the path of a file"));
+}
+
 Loaded LoadFiles(Loaded loaded) {
   Options& options = loaded.options;
   const Result<Defect> defect = ParseDefect(options.defect);
   if (!defect.ok()) return Refuse(std::move(loaded), ExitCode::kUsage, defect.status());
   for (std::string* path : {&options.run_dir, &options.partition_file, &options.policy_file}) *path = Absolute(*path);
-  const Result<std::string> partition = ReadWholeFile(options.partition_file);
+  const Result<std::string> partition = ReadGiven(options.partition_file);
   if (!partition.ok()) return Refuse(std::move(loaded), ExitCode::kInvalidFile, partition.status());
   Result<Topology> topology = ParseTopology(*partition, options.partition_file);
   if (!topology.ok()) return Refuse(std::move(loaded), ExitCode::kInvalidFile, topology.status());
-  const Result<std::string> text = ReadWholeFile(options.policy_file);
+  const Result<std::string> text = ReadGiven(options.policy_file);
   if (!text.ok()) return Refuse(std::move(loaded), ExitCode::kInvalidFile, text.status());
   Result<Policy> policy = ParsePolicy(*text, options.policy_file);
   if (!policy.ok()) return Refuse(std::move(loaded), ExitCode::kInvalidFile, policy.status());

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "drills/shadow/system_clock.h"
+#include "drills/shadow/whole_file.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::pipeline {
@@ -98,11 +97,5 @@ void MakeStoreDirectory(const MakeStore& store) {
 }
 
 bool TakeConfirmation() { return unlink("confirm") == 0; }
-
-Result<std::string> ReadWholeFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::NotFoundError(Cat(path, ":1:1: error: cannot be read; hint: give the path of a file"));
-  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-}
 
 }  // namespace triodrill::shadow::pipeline

@@ -36,6 +36,4 @@ void MakeStoreDirectory(const MakeStore& store);
 // True once for each time that somebody made the file `confirm`.
 bool TakeConfirmation();
 
-Result<std::string> ReadWholeFile(const std::string& path);
-
 }  // namespace triodrill::shadow::pipeline

@@ -6,11 +6,10 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "absl/cleanup/cleanup.h"
 #include "drills/shadow/owned_fd.h"
+#include "drills/shadow/whole_file.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::trainer {
@@ -64,10 +63,10 @@ Status WriteShard(const CheckpointIdentity& identity, const State& state) {
 
 Result<State> ReadShard(const CheckpointIdentity& identity, int64_t step, size_t parameters, bool verify) {
   const std::string file = ShardFile(step, identity.shard);
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return ErrnoStatus("open checkpoint", file);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  Result<State> state = DecodeCheckpoint(bytes, identity, step, parameters, verify);
+  const Result<std::string> bytes = ReadWholeFile(file);
+  if (!bytes.ok())
+    return absl::Status(bytes.status().code(), Cat("checkpoint: ", std::string(bytes.status().message())));
+  Result<State> state = DecodeCheckpoint(*bytes, identity, step, parameters, verify);
   if (state.ok()) return state;
   return absl::Status(state.status().code(), Cat("checkpoint ", file, " ", std::string(state.status().message())));
 }

@@ -9,8 +9,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "drills/shadow/gpu/fields.h"
@@ -27,7 +27,9 @@ using testing::Not;
 
 std::string FileOf(const std::string& path) {
   std::ifstream in(path);
-  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 bool Eventually(const std::function<bool()>& condition) {

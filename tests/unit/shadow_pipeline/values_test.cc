@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "absl/strings/str_replace.h"
 #include "drills/shadow/pipeline/node_facts.h"
@@ -18,7 +18,9 @@ using testing::HasSubstr;
 
 std::string FileOf(const std::string& path) {
   std::ifstream in(path);
-  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 TEST(ShadowPolicy, TheOneThatIsShippedCanBeRead) {

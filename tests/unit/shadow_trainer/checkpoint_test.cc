@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <iterator>
 #include <mutex>
+#include <sstream>
 
 #include "drills/shadow/trainer/checkpoint_store.h"
 #include "drills/shadow/trainer/checkpoint_writer.h"
@@ -113,7 +113,9 @@ class TrainerStore : public testing::Test {
   }
   static std::string Read(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
   }
 
  private:
@@ -128,6 +130,13 @@ TEST_F(TrainerStore, WhatIsWrittenIsReadAndLeavesNothingBeside) {
   EXPECT_EQ(StateHash(*back), StateHash(Some(20)));
   EXPECT_FALSE(std::filesystem::exists(ShardFile(20, 1) + ".new"));
   EXPECT_TRUE(absl::IsNotFound(ReadShard(kShard1, 30, kJob.Parameters(), true).status()));
+}
+
+TEST_F(TrainerStore, AReadThatFailsIsAnErrorAndNotTheEndOfTheTrainer) {
+  std::filesystem::create_directories(ShardFile(20, 1));  // it can be opened, and not read
+  const Status status = ReadShard(kShard1, 20, kJob.Parameters(), true).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("read checkpoint/step-00000020/shard-1.ckpt"));
 }
 
 TEST_F(TrainerStore, AFailedWriteLeavesWhatWasThere) {

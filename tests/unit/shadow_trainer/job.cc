@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <sstream>
 
 #include "triodrill/text.h"
@@ -58,7 +57,9 @@ void AddHashes(const std::string& text, const char* pattern, StateHashes& hashes
 
 std::string ReadWhole(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 Job::Job(JobOptions options) : options_(std::move(options)), ranks_(static_cast<size_t>(options_.world)) {
