@@ -39,10 +39,10 @@ uintptr_t Bound(uintptr_t address, const uintptr_t* from, const uintptr_t* to, c
   const int function = Find(name);
   if (function == kWrappedFunctions || shim == nullptr || from == shim_cookie || to == shim_cookie) return address;
   if (ours[function] == 0) ours[function] = FindSymbol(*shim, name);
-  if (real == nullptr) real = reinterpret_cast<std::atomic<void*>*>(FindSymbol(*shim, kRealSymbol));
+  if (real == nullptr) real = AtAddress<std::atomic<void*>>(FindSymbol(*shim, kRealSymbol));
   if (ours[function] == 0 || real == nullptr) return address;
   void* nothing = nullptr;
-  real[function].compare_exchange_strong(nothing, reinterpret_cast<void*>(address), std::memory_order_acq_rel);
+  real[function].compare_exchange_strong(nothing, AtAddress<void>(address), std::memory_order_acq_rel);
   return ours[function];
 }
 

@@ -11,6 +11,12 @@
 
 namespace triodrill::collective {
 
+// What the loader's tables hold are addresses.
+template <typename T>
+T* AtAddress(uintptr_t address) {
+  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 struct SymbolTable {
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
@@ -22,9 +28,9 @@ inline SymbolTable TableOf(const link_map& object) {
   for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
     // Relocated by the dynamic loader of glibc; not where the section is read-only, as the kernel's own object's is.
     const auto address = entry->d_un.d_ptr < object.l_addr ? entry->d_un.d_ptr + object.l_addr : entry->d_un.d_ptr;
-    if (entry->d_tag == DT_SYMTAB) table.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
-    if (entry->d_tag == DT_STRTAB) table.strings = reinterpret_cast<const char*>(address);
-    if (entry->d_tag == DT_GNU_HASH) table.hash = reinterpret_cast<const uint32_t*>(address);
+    if (entry->d_tag == DT_SYMTAB) table.symbols = AtAddress<const ElfW(Sym)>(address);
+    if (entry->d_tag == DT_STRTAB) table.strings = AtAddress<const char>(address);
+    if (entry->d_tag == DT_GNU_HASH) table.hash = AtAddress<const uint32_t>(address);
   }
   return table;
 }

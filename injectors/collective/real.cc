@@ -56,7 +56,7 @@ void* FindBeside(const void* address, const char* name) {
   if (::dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 || object == nullptr) {
     return nullptr;
   }
-  return reinterpret_cast<void*>(FindSymbol(*object, name));
+  return AtAddress<void>(FindSymbol(*object, name));
 }
 
 }  // namespace triodrill::collective
