@@ -15,9 +15,13 @@
 #include "injectors/link/partition.h"
 #include "injectors/link/rate.h"
 #include "injectors/process/crash_loop.h"
+#include "injectors/process/exit_agent.h"
 #include "injectors/process/kill.h"
+#include "injectors/process/oom.h"
 #include "injectors/process/pause.h"
 #include "injectors/storage/flip.h"
+#include "injectors/storage/stale_latest.h"
+#include "injectors/storage/torn_write.h"
 #include "injectors/tensor/flip.h"
 
 namespace triodrill {
@@ -49,6 +53,10 @@ constexpr std::array kInjectors = {
     InjectorRow{"gpu.clock_lock", &MakeGpuClockLock, &ProbeGpuClockLock},
     InjectorRow{"gpu.power_cap", &MakeGpuPowerCap, &ProbeGpuPowerCap},
     InjectorRow{"gpu.lost", &MakeGpuLost, &ProbeGpuLost},
+    InjectorRow{"process.oom", &MakeProcessOom, &ProbeProcessOom},
+    InjectorRow{"process.exit_agent", &MakeProcessExitAgent, &ProbeProcessExitAgent},
+    InjectorRow{"storage.torn_write", &MakeStorageTornWrite, &ProbeStorageTornWrite},
+    InjectorRow{"storage.stale_latest", &MakeStorageStaleLatest, &ProbeStorageStaleLatest},
 };
 
 constexpr bool KindsAreUnique() {

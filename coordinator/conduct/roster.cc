@@ -107,7 +107,8 @@ gate::Resolved Roster::Resolve(const v1::Shot& shot, const std::string& name) co
         return resolved;
       }
       resolved.node = node_name;
-      resolved.slot = Slot{node_name, local_rank}.Name();
+      // A rank's launcher takes all ranks of its node along: the node is what is hit.
+      if (shot.kind() != "process.exit_agent") resolved.slot = Slot{node_name, local_rank}.Name();
       *resolved.identity.mutable_process() = found.process();
     }
   }

@@ -163,8 +163,13 @@ class Maker {
 
   // What only the pipeline's profile knows: how a worker of this job is told from other processes.
   void FillFromProfile(v1::Parameters& with) const {
-    if (!with.has_process_crash_loop() || !with.process_crash_loop().match().empty()) return;
-    with.mutable_process_crash_loop()->set_match(request_.pipeline.spec().workload().rank_process().command_line());
+    const v1::Workload& workload = request_.pipeline.spec().workload();
+    if (with.has_process_crash_loop() && with.process_crash_loop().match().empty()) {
+      with.mutable_process_crash_loop()->set_match(workload.rank_process().command_line());
+    }
+    if (with.has_process_exit_agent() && with.process_exit_agent().match().empty()) {
+      with.mutable_process_exit_agent()->set_match(workload.launcher());
+    }
   }
 
   // What the reader should know before anything runs.

@@ -12,10 +12,9 @@
 #include "triodrill/text.h"
 
 namespace triodrill {
-namespace {
 
-Result<int> NumberOf(const std::string& name) {
-  if (name.empty()) return SIGKILL;
+Result<int> FatalSignalNumber(const std::string& name, int fallback) {
+  if (name.empty()) return fallback;
   std::string known;
   for (const FatalSignal& signal : kFatalSignals) {
     if (signal.name == name) return signal.number;
@@ -24,10 +23,12 @@ Result<int> NumberOf(const std::string& name) {
   return absl::InvalidArgumentError(Cat("signal '", name, "': not one that ends a process; known are ", known));
 }
 
+namespace {
+
 class ProcessKill final : public Injector {
  public:
   Result<v1::UndoRecord> Prepare(const v1::AimedFault& fault) override {
-    TRIODRILL_ASSIGN_OR_RETURN(const int signal, NumberOf(fault.with().process_kill().signal()));
+    TRIODRILL_ASSIGN_OR_RETURN(const int signal, FatalSignalNumber(fault.with().process_kill().signal(), SIGKILL));
     TRIODRILL_ASSIGN_OR_RETURN(const ProcessHandle process, OpenTarget(fault));
     const v1::ProcessIdentity& who = process.identity();
     TRIODRILL_ASSIGN_OR_RETURN(const ProcessStatus status, ReadProcessStatus(who.pid()));
@@ -45,7 +46,8 @@ class ProcessKill final : public Injector {
   }
 
   Status Apply(const v1::UndoRecord& record) override {
-    TRIODRILL_ASSIGN_OR_RETURN(const int signal, NumberOf(record.fault().with().process_kill().signal()));
+    TRIODRILL_ASSIGN_OR_RETURN(const int signal,
+                               FatalSignalNumber(record.fault().with().process_kill().signal(), SIGKILL));
     TRIODRILL_ASSIGN_OR_RETURN(const ProcessHandle process, ProcessHandle::Open(record.fault().target().process()));
     if (process.Ended()) return absl::NotFoundError(Cat(Describe(process.identity()), " had ended before"));
     Step("kill: opened");
@@ -80,5 +82,6 @@ v1::Capability Probe(const char* kind) {
 std::unique_ptr<Injector> MakeProcessKill() { return std::make_unique<ProcessKill>(); }
 v1::Capability ProbeProcessKill() { return Probe("process.kill"); }
 v1::Capability ProbeProcessPause() { return Probe("process.pause"); }
+v1::Capability ProbeProcessExitAgent() { return Probe("process.exit_agent"); }
 
 }  // namespace triodrill

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "injectors/process/process_identity.h"
 #include "triodrill/injector.h"
 #include "triodrill/v1/plan.pb.h"
 
@@ -11,8 +13,11 @@ namespace triodrill {
 
 std::unique_ptr<Injector> MakeProcessKill();
 
-// For both faults of this folder: whether this kernel has pidfds.
+// Shared with process.exit_agent. The number of a signal that ends programs; `fallback` if the name is empty.
+Result<int> FatalSignalNumber(const std::string& name, int fallback);
+// For faults through pidfds: whether this kernel has pidfds.
 v1::Capability ProbeProcessKill();
 v1::Capability ProbeProcessPause();
+v1::Capability ProbeProcessExitAgent();
 
 }  // namespace triodrill

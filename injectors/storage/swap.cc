@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 
@@ -80,29 +81,6 @@ Result<UniqueFd> OpenFile(int directory, const std::string& name, int flags, mod
   UniqueFd fd(::openat(directory, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode));
   if (!fd.valid()) return ErrnoStatus("open", name);
   return fd;
-}
-
-Status CopyDamaged(int from, int to, int64_t size, const Damage& damage) {
-  const DamagedRange range = RangeOf(damage, size);
-  std::vector<char> block(1 << 20);
-  for (int64_t at = 0; at < size;) {
-    const auto want = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(block.size()), size - at));
-    const ssize_t got = ::pread(from, block.data(), want, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus("read", "the file to be damaged");
-    if (got == 0) return absl::AbortedError("copy the file to be damaged: it became shorter meanwhile");
-    for (int64_t i = std::max(at, range.offset); i < std::min(at + got, range.offset + range.count); ++i) {
-      block[static_cast<size_t>(i - at)] = static_cast<char>(block[static_cast<size_t>(i - at)] ^ (1 << damage.bit));
-    }
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t wrote = ::pwrite(to, block.data() + done, static_cast<size_t>(got - done), at + done);
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote <= 0) return ErrnoStatus("write", "the damaged copy");
-      done += wrote;
-    }
-    at += got;
-  }
-  return Ok();
 }
 
 // As the original in everything but its bytes.
@@ -191,12 +169,6 @@ class NewestSearch {
 
 }  // namespace
 
-DamagedRange RangeOf(const Damage& damage, int64_t size) {
-  const double share = std::clamp(damage.position, 0.0, 1.0);
-  const int64_t offset = std::min(static_cast<int64_t>(share * static_cast<double>(size)), size - 1);
-  return {offset, std::min(std::max<int64_t>(damage.bytes, 1), size - offset)};
-}
-
 Result<UniqueFd> OpenBelow(int base, const std::string& path) {
   open_how how{};
   how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -258,22 +230,35 @@ Result<std::vector<HiddenPair>> FindHidden(int base, const std::string& token) {
   return pairs;
 }
 
-Result<bool> Differ(const HiddenPair& pair, const std::string& token, const Damage& damage) {
+Result<Difference> Compare(const HiddenPair& pair, const std::string& token, const Damage& damage) {
   const int directory = pair.file.directory.get();
   TRIODRILL_ASSIGN_OR_RETURN(const UniqueFd shown, OpenFile(directory, pair.file.name, O_RDONLY));
   TRIODRILL_ASSIGN_OR_RETURN(const UniqueFd kept, OpenFile(directory, KeptName(token, pair.file.name), O_RDONLY));
-  struct stat seen {};
-  if (::fstat(shown.get(), &seen) != 0) return ErrnoStatus("look at", pair.file.name);
-  if (seen.st_size == 0) return false;
-  const DamagedRange range = RangeOf(damage, seen.st_size);
-  char is = 0;
-  char was = 0;
-  if (::pread(shown.get(), &is, 1, range.offset) != 1) return ErrnoStatus("read", pair.file.name);
-  if (::pread(kept.get(), &was, 1, range.offset) != 1) return ErrnoStatus("read the original of", pair.file.name);
-  return is != was;
+  struct stat is {};
+  struct stat was {};
+  if (::fstat(shown.get(), &is) != 0 || ::fstat(kept.get(), &was) != 0) return ErrnoStatus("look at", pair.file.name);
+  if (is.st_size != was.st_size) {
+    return Difference{true, Cat("in its size: ", is.st_size, " bytes, not ", was.st_size)};
+  }
+  if (is.st_size == 0) return Difference{};
+  const DamagedRange range = RangeOf(damage, is.st_size);
+  std::array<char, 65536> now;
+  std::array<char, 65536> before;
+  for (int64_t at = range.offset; at < range.offset + range.count;) {
+    const auto want = std::min<size_t>(now.size(), static_cast<size_t>(range.offset + range.count - at));
+    const ssize_t got = ::pread(shown.get(), now.data(), want, at);
+    if (got <= 0) return ErrnoStatus("read", pair.file.name);
+    if (::pread(kept.get(), before.data(), static_cast<size_t>(got), at) != got) {
+      return ErrnoStatus("read the original of", pair.file.name);
+    }
+    const auto found = std::mismatch(now.begin(), now.begin() + got, before.begin());
+    if (found.first != now.begin() + got) return Difference{true, Cat("at byte ", at + (found.first - now.begin()))};
+    at += got;
+  }
+  return Difference{};
 }
 
-Status PutBack(const HiddenPair& pair, const std::string& token) {
+Status PutBack(const HiddenPair& pair, const std::string& token, bool writes_stand) {
   const int directory = pair.file.directory.get();
   const std::string& name = pair.file.name;
   const std::string copy = CopyName(token, name);
@@ -282,7 +267,7 @@ Status PutBack(const HiddenPair& pair, const std::string& token) {
     return absl::FailedPreconditionError(
         Cat("put back ", name, ": ", copy, " is gone, so ", kept, " may be the original or not; compare them by hand"));
   }
-  if (pair.InPlace()) {
+  if (pair.InPlace() && !(writes_stand && pair.WrittenSince())) {
     TRIODRILL_RETURN_IF_ERROR(Exchange(directory, kept, name));
     Step("storage: exchanged back");
     TRIODRILL_ASSIGN_OR_RETURN(const std::optional<struct stat> out, LookAt(directory, kept));

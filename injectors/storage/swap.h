@@ -14,22 +14,10 @@
 #include <vector>
 
 #include "injectors/os/fd.h"
+#include "injectors/storage/damage.h"
 #include "triodrill/status.h"
 
 namespace triodrill {
-
-// Where the damage is.
-struct Damage {
-  double position = 0.5;  // share of the size at which it begins
-  int64_t bytes = 1;
-  int bit = 0;
-};
-struct DamagedRange {
-  int64_t offset = 0;
-  int64_t count = 0;
-};
-// Within a file of that size, which is not empty. Pure.
-DamagedRange RangeOf(const Damage& damage, int64_t size);
 
 // Files larger than this are refused: copying them would hold up everything else the node owes.
 inline constexpr int64_t kLargestDamaged = int64_t{256} << 20;
@@ -60,15 +48,25 @@ struct HiddenPair {
   bool Exchanged() const { return copy.has_value() && kept.has_value() && kept->st_ino != copy->st_ino; }
   // … and the copy under the real one.
   bool InPlace() const { return Exchanged() && now.has_value() && now->st_ino == copy->st_ino; }
+  // The copy, which was given the original's times, was written since.
+  bool WrittenSince() const {
+    return InPlace() &&
+           (copy->st_mtim.tv_sec != kept->st_mtim.tv_sec || copy->st_mtim.tv_nsec != kept->st_mtim.tv_nsec);
+  }
 };
 Result<std::vector<HiddenPair>> FindHidden(int base, const std::string& token);
 
-// Whether a damaged byte differs between the copy and the original.
-Result<bool> Differ(const HiddenPair& pair, const std::string& token, const Damage& damage);
+// Where the copy differs from the original, if it does: another size, or a byte within the damaged range.
+struct Difference {
+  bool any = false;
+  std::string text;  // "at byte 500", "in its size: 250 bytes, not 500"
+};
+Result<Difference> Compare(const HiddenPair& pair, const std::string& token, const Damage& damage);
 
 // The original gets its name back if the copy still has it, or if the job put the copy aside under another name;
-// otherwise the job has replaced or removed the file since, and that stands. Then the hidden names are removed.
+// otherwise the job has replaced or removed the file since, and that stands. With `writes_stand` so does what it wrote
+// into the copy. Then the hidden names are removed.
 // FailedPrecondition if it cannot be told which of the two files is the original.
-Status PutBack(const HiddenPair& pair, const std::string& token);
+Status PutBack(const HiddenPair& pair, const std::string& token, bool writes_stand = false);
 
 }  // namespace triodrill

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_join.h"
 #include "injectors/catalog.h"
-#include "injectors/cpu/cgroup.h"
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/stutter_order.h"
 #include "injectors/environment/drift.h"
@@ -19,6 +18,7 @@
 #include "injectors/link/netlink.h"
 #include "injectors/link/nftables.h"
 #include "injectors/link/partition_table.h"
+#include "injectors/os/cgroup.h"
 #include "injectors/os/file.h"
 #include "injectors/process/crash_loop.h"
 #include "injectors/process/run_state.h"
@@ -77,7 +77,7 @@ class ThrottleScene final : public ProcessScene {
     if (!capability.possible()) return absl::UnavailableError(capability.reason());
     SweepAway();
     TRIODRILL_RETURN_IF_ERROR(ProcessScene::Raise());
-    TRIODRILL_ASSIGN_OR_RETURN(const CpuCgroup own, FindCpuCgroup(child_->pid()));
+    TRIODRILL_ASSIGN_OR_RETURN(const OwnCgroup own, FindCgroup(child_->pid(), "cpu"));
     TRIODRILL_ASSIGN_OR_RETURN(const v1::UndoRecord record, Make()->Prepare(Fault()));
     before_ = own.directory;
     made_ = record.cgroup().made_directory();
@@ -88,7 +88,7 @@ class ThrottleScene final : public ProcessScene {
   ~ThrottleScene() override { SweepAway(); }
   std::string Damage() override {
     std::string damage = ProcessScene::Damage();
-    const auto now = FindCpuCgroup(child_->pid());
+    const auto now = FindCgroup(child_->pid(), "cpu");
     if (!now.ok()) {
       damage += std::string(now.status().message());
     } else if (now->directory != before_) {
@@ -158,22 +158,66 @@ class TensorScene final : public ProcessScene {
   }
 };
 
+// The target dies, and what is left is its cgroup.
+class OomScene final : public ProcessScene {
+ public:
+  OomScene() : ProcessScene("process.oom") {}
+  Status Raise() override {
+    const v1::Capability capability = FindInjector(kind_)->probe();
+    if (!capability.possible()) return absl::UnavailableError(capability.reason());
+    SweepAway();
+    child_.emplace(Child::Growing());
+    fault_ = Aim(kind_, child_->identity());
+    TRIODRILL_ASSIGN_OR_RETURN(const v1::UndoRecord record, Make()->Prepare(Fault()));
+    made_ = record.cgroup().made_directory();
+    return Ok();
+  }
+  ~OomScene() override { SweepAway(); }
+  std::string Damage() override { return std::filesystem::exists(made_) ? made_ + " is left" : ""; }
+
+ private:
+  void SweepAway() {
+    child_.reset();
+    if (!made_.empty()) Eventually([&] { return ::rmdir(made_.c_str()) == 0 || errno == ENOENT; });
+  }
+  std::string made_;
+};
+
+class ExitAgentScene final : public ProcessScene {
+ public:
+  ExitAgentScene() : ProcessScene("process.exit_agent") {}
+  Status Raise() override {
+    launched_.reset();
+    launched_.emplace("triodrill-test-job");
+    fault_ = Aim(kind_, launched_->rank());
+    return Ok();
+  }
+  std::string Damage() override { return ""; }  // dead or alive: there is nothing to give back
+
+ private:
+  std::optional<LaunchedChild> launched_;
+};
+
 class StorageScene final : public ProcessScene {
  public:
-  StorageScene() : ProcessScene("storage.flip") {}
+  explicit StorageScene(std::string_view kind) : ProcessScene(kind) {}
   Status Raise() override {
     child_.reset();
     root_.emplace();
     std::filesystem::create_directories(root_->path() + "/checkpoint/step-00000010");
+    std::filesystem::create_directories(root_->path() + "/checkpoint/step-00000000");
     std::ofstream(File()) << kContent;
+    std::ofstream(Pointer()) << "10\n";
     child_.emplace(Training(false, root_->path()));
     fault_ = Aim(kind_, child_->identity());
     return Ok();
   }
   std::string Damage() override {
     std::string damage = ReadFile(File()).value_or("") == kContent ? "" : "the checkpoint is damaged";
+    if (ReadFile(Pointer()).value_or("") != "10\n") damage += "the pointer is stale";
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root_->path())) {
-      if (entry.is_regular_file() && entry.path() != File()) Append(damage, "; ", entry.path().string(), " is left");
+      if (entry.is_regular_file() && entry.path() != File() && entry.path() != Pointer())
+        Append(damage, "; ", entry.path().string(), " is left");
     }
     return damage;
   }
@@ -181,6 +225,7 @@ class StorageScene final : public ProcessScene {
  private:
   static constexpr const char* kContent = "all that was learnt";
   std::string File() const { return root_->path() + "/checkpoint/step-00000010/shard-0.ckpt"; }
+  std::string Pointer() const { return root_->path() + "/checkpoint/latest"; }
   std::optional<TemporaryDirectory> root_;
 };
 
@@ -315,8 +360,10 @@ std::unique_ptr<Scene> MakeScene(std::string_view kind) {
   if (kind.starts_with("link.")) return std::make_unique<ShapedLinkScene>(kind);
   if (kind == "process.crash_loop") return std::make_unique<CrashLoopScene>();
   if (kind == "tensor.flip") return std::make_unique<TensorScene>();
-  if (kind == "storage.flip") return std::make_unique<StorageScene>();
   if (kind == kDriftOfAGpu) return std::make_unique<GpuScene>("environment.drift");
+  if (kind == "process.oom") return std::make_unique<OomScene>();
+  if (kind == "process.exit_agent") return std::make_unique<ExitAgentScene>();
+  if (kind.starts_with("storage.")) return std::make_unique<StorageScene>(kind);
   if (kind.starts_with("gpu.")) return std::make_unique<GpuScene>(kind);
   return std::make_unique<ProcessScene>(kind);
 }

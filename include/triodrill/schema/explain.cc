@@ -126,11 +126,11 @@ Result<std::string> Explain(std::string_view path) {
 }
 
 std::string ExplainFaults() {
-  std::string text = Cat(Padded("KIND", 19), Padded("AIMED AT", 10), Padded("LEVEL", 11), Padded("CATEGORY", 10),
+  std::string text = Cat(Padded("KIND", 21), Padded("AIMED AT", 10), Padded("LEVEL", 11), Padded("CATEGORY", 10),
                          Padded("REVERSAL", 10), Padded("TIER", 9), "WHAT IT DOES\n");
   for (const FaultRow& row : FaultCatalogue()) {
     const v1::FaultFacts& facts = row.facts;
-    Append(text, Padded(row.kind, 19), Padded(facts.role(), 10),
+    Append(text, Padded(row.kind, 21), Padded(facts.role(), 10),
            Padded(absl::AsciiStrToLower(v1::Level_Name(facts.level())), 11),
            Padded(absl::AsciiStrToLower(v1::Category_Name(facts.category())), 10),
            Padded(absl::AsciiStrToLower(v1::Reversal_Name(facts.reversal())), 10),

@@ -1,4 +1,4 @@
-#include "injectors/cpu/cgroup.h"
+#include "injectors/os/cgroup.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ constexpr char kHybrid[] =
 constexpr char kUnified[] = "30 23 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 constexpr char kInContainer[] = "30 23 0:27 /docker/ab\\040c /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n";
 
-std::string Directory(const char* proc_cgroup, const char* mountinfo) {
-  const auto path = ParseCpuCgroupPath(proc_cgroup);
+std::string Directory(const char* proc_cgroup, const char* mountinfo, const char* controller = "cpu") {
+  const auto path = ParseCgroupPath(proc_cgroup, controller);
   if (!path.has_value()) return "(none)";
   const auto directory = DirectoryOf(*path, ParseCgroupMounts(mountinfo));
   return directory.ok() ? *directory : "(not shown)";
@@ -35,6 +35,11 @@ TEST(Cgroup, OfTheCpuControllerIsFoundInEitherVersion) {
   EXPECT_EQ(Directory("0::/system.slice/job.service\n", kUnified), "/sys/fs/cgroup/system.slice/job.service");
   EXPECT_EQ(Directory("2:cpu:/docker/ab c/in\n", kInContainer), "/sys/fs/cgroup/cpu/in");
   EXPECT_EQ(Directory("2:cpu:/docker/ab c\n", kInContainer), "/sys/fs/cgroup/cpu");
+}
+
+TEST(Cgroup, OfTheMemoryControllerIsAnother) {
+  EXPECT_EQ(Directory("4:memory:/a\n2:cpu,cpuacct:/job/7\n0::/x\n", kHybrid, "memory"), "/sys/fs/cgroup/memory/a");
+  EXPECT_EQ(Directory("2:cpu:/job\n0::/x\n", kHybrid, "memory"), "/sys/fs/cgroup/unified/x");
 }
 
 TEST(Cgroup, ThatNoMountShowsIsNotGuessed) {
@@ -52,8 +57,8 @@ TEST(CpuMax, IsAQuotaOrNone) {
 }
 
 TEST(CpuStat, GivesTheThrottledCount) {
-  EXPECT_EQ(*ParseThrottledCount("usage_usec 5\nnr_periods 9\nnr_throttled 7\n"), 7);
-  EXPECT_FALSE(ParseThrottledCount("usage_usec 5\n").ok());
+  EXPECT_EQ(*ParseCounter("usage_usec 5\nnr_periods 9\nnr_throttled 7\n", "nr_throttled"), 7);
+  EXPECT_FALSE(ParseCounter("usage_usec 5\n", "nr_throttled").ok());
 }
 
 // A v2 hierarchy as files: good for where a cgroup would go, not for what the kernel does with it.
@@ -73,24 +78,24 @@ class V2Place : public ::testing::Test {
 TEST_F(V2Place, IsBesideTheProcessesOwnCgroup) {
   Make("/slice", "cpu memory", "cpu memory");
   Make("/slice/job", "cpu memory", "");
-  const auto place = PlaceFor({2, root_.path() + "/slice/job", false});
+  const auto place = PlaceFor({2, root_.path() + "/slice/job", false}, "cpu");
   ASSERT_TRUE(place.ok()) << place.status();
   EXPECT_EQ(place->parent, root_.path() + "/slice");
-  EXPECT_FALSE(place->enable_cpu);
+  EXPECT_FALSE(place->enable);
 }
 
 TEST_F(V2Place, IsUnderTheTop) {
   Make("", "cpuset cpu", "memory");
-  const auto place = PlaceFor({2, root_.path(), true});
+  const auto place = PlaceFor({2, root_.path(), true}, "cpu");
   ASSERT_TRUE(place.ok()) << place.status();
   EXPECT_EQ(place->parent, root_.path());
-  EXPECT_TRUE(place->enable_cpu) << "the controller is there and has to be given to children first";
+  EXPECT_TRUE(place->enable) << "the controller is there and has to be given to children first";
 }
 
 TEST_F(V2Place, IsNowhereWithoutTheController) {
   Make("/slice", "memory", "memory");
   Make("/slice/job", "memory", "");
-  const auto place = PlaceFor({2, root_.path() + "/slice/job", false});
+  const auto place = PlaceFor({2, root_.path() + "/slice/job", false}, "cpu");
   EXPECT_TRUE(absl::IsFailedPrecondition(place.status())) << place.status();
 }
 
@@ -98,7 +103,7 @@ TEST_F(V2Place, IsNotForThreadedCgroups) {
   Make("/slice", "cpu", "cpu");
   Make("/slice/job", "cpu", "");
   std::ofstream(root_.path() + "/slice/job/cgroup.type") << "threaded\n";
-  EXPECT_FALSE(PlaceFor({2, root_.path() + "/slice/job", false}).ok());
+  EXPECT_FALSE(PlaceFor({2, root_.path() + "/slice/job", false}, "cpu").ok());
 }
 
 }  // namespace

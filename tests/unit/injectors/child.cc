@@ -48,6 +48,36 @@ Child Child::Named(const std::string& name) {
   return child;
 }
 
+Child Child::Growing() {
+  return Child([] {
+    constexpr size_t kPage = 4096;
+    while (true) {
+      auto* page = static_cast<volatile char*>(::malloc(kPage));
+      if (page != nullptr) *page = 1;
+      ::usleep(1000);
+    }
+  });
+}
+
+LaunchedChild::LaunchedChild(const std::string& name)
+    : launcher_([name] {
+        // Its own child first: the program that it becomes starts none.
+        if (::fork() == 0) {
+          ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+          while (true) ::pause();
+        }
+        ::execl("/bin/sleep", name.c_str(), "1000000", nullptr);
+      }) {
+  const auto child = [&] {
+    const auto text = ReadFile(Cat("/proc/", launcher_.pid(), "/task/", launcher_.pid(), "/children"));
+    return std::atoi(text.value_or("0").c_str());
+  };
+  const bool ready =
+      Eventually([&] { return child() > 0 && ReadCommandLine(launcher_.pid()).value_or("").starts_with(name + " "); });
+  if (!ready) ::abort();
+  rank_ = IdentifyProcess(child()).value_or(v1::ProcessIdentity());
+}
+
 Child Child::Busy() {
   return Child([] {
     volatile unsigned long count = 0;
@@ -118,6 +148,11 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
   }
   if (kind == "gpu.clock_lock") fault.mutable_with()->mutable_gpu_clock_lock()->set_clock(40);
   if (kind == "gpu.power_cap") fault.mutable_with()->mutable_gpu_power_cap()->set_limit(50);
+  if (kind == "process.oom") fault.mutable_with()->mutable_process_oom();
+  if (kind == "process.exit_agent")
+    fault.mutable_with()->mutable_process_exit_agent()->set_match("^triodrill-test-job ");
+  if (kind == "storage.torn_write") fault.mutable_with()->mutable_storage_torn_write()->set_keep(0.5);
+  if (kind == "storage.stale_latest") fault.mutable_with()->mutable_storage_stale_latest();
   if (kind == "storage.flip") fault.mutable_with()->mutable_storage_flip()->set_position(0.5);
   if (kind == "cpu.stutter") {
     *fault.mutable_with()->mutable_cpu_stutter()->mutable_run() = ToProto(std::chrono::milliseconds(5));

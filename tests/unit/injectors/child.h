@@ -20,6 +20,8 @@ class Child {
   static Child Named(const std::string& name);
   // One that computes without end.
   static Child Busy();
+  // One that takes another page of memory each millisecond.
+  static Child Growing();
   ~Child();
   Child(Child&& other) noexcept : pid_(other.pid_) { other.pid_ = 0; }
   Child(const Child&) = delete;
@@ -35,6 +37,19 @@ class Child {
 
  private:
   pid_t pid_;
+};
+
+// A launcher, whose command line is NAME and a number, and below it a rank that ends with it.
+class LaunchedChild {
+ public:
+  explicit LaunchedChild(const std::string& name);
+
+  const Child& launcher() const { return launcher_; }
+  const v1::ProcessIdentity& rank() const { return rank_; }
+
+ private:
+  Child launcher_;
+  v1::ProcessIdentity rank_;
 };
 
 // A fault of `kind` on a process, with valid parameters.

@@ -8,7 +8,9 @@
 
 #include "injectors/os/file.h"
 #include "injectors/storage/flip.h"
+#include "injectors/storage/stale_latest.h"
 #include "injectors/storage/swap.h"
+#include "injectors/storage/torn_write.h"
 #include "tests/unit/injectors/child.h"
 #include "tests/unit/injectors/training.h"
 
@@ -27,7 +29,9 @@ std::string Message(const Status& status) { return std::string(status.message())
 // Three steps of two shards each, the newest last.
 class Storage : public ::testing::Test {
  protected:
-  Storage() {
+  Storage() : Storage("storage.flip", MakeStorageFlip()) {}
+  Storage(std::string kind, std::unique_ptr<Injector> injector)
+      : kind_(std::move(kind)), injector_(std::move(injector)) {
     for (const int step : {10, 20, 30}) {
       fs::create_directories(Step(step));
       for (const int shard : {0, 1}) {
@@ -52,7 +56,7 @@ class Storage : public ::testing::Test {
     return ::stat(path.c_str(), &seen) == 0 ? seen.st_ino : 0;
   }
 
-  v1::AimedFault Fault() { return Aim("storage.flip", child_.identity()); }
+  v1::AimedFault Fault() { return Aim(kind_, child_.identity()); }
   v1::UndoRecord Prepared() {
     const auto record = injector_->Prepare(Fault());
     EXPECT_TRUE(record.ok()) << record.status();
@@ -78,7 +82,19 @@ class Storage : public ::testing::Test {
 
   const TemporaryDirectory root_;
   const Child child_ = testing::Training(false, root_.path());
-  const std::unique_ptr<Injector> injector_ = MakeStorageFlip();
+  const std::string kind_;
+  const std::unique_ptr<Injector> injector_;
+};
+
+class TornWrite : public Storage {
+ protected:
+  TornWrite() : Storage("storage.torn_write", MakeStorageTornWrite()) {}
+};
+
+class StaleLatest : public Storage {
+ protected:
+  StaleLatest() : Storage("storage.stale_latest", MakeStorageStaleLatest()) { Write(Latest(), "30\n"); }
+  std::string Latest() const { return root_.path() + "/checkpoint/latest"; }
 };
 
 TEST_F(Storage, DamagesTheNewestFileAndPutsTheOriginalItselfBack) {
@@ -197,6 +213,110 @@ TEST_F(Storage, SaysThatNothingMatchesOrThatItIsEmpty) {
   with.set_files("step-*/empty");
   EXPECT_THAT(Message(injector_->Apply(record)), HasSubstr("it is empty"));
   ExpectClean(record);
+}
+
+TEST_F(TornWrite, CutsTheNewestFileShortAndPutsItBack) {
+  const uint64_t inode = Inode(Shard(30, 0));
+  const v1::UndoRecord record = Applied();
+  EXPECT_EQ(Read(Shard(30, 0)), Content(30, 0).substr(0, 500));
+  EXPECT_EQ(Read(Shard(30, 1)), Content(30, 1));
+  EXPECT_THAT(injector_->Inspect(record)->evidence, HasSubstr("500 bytes, not 1000"));
+  ExpectClean(record);
+  EXPECT_EQ(Read(Shard(30, 0)), Content(30, 0));
+  EXPECT_EQ(Inode(Shard(30, 0)), inode);
+}
+
+TEST_F(TornWrite, LeavesZerosFromAWholePageOn) {
+  const std::string content(10'000, 'x');
+  Write(Shard(30, 0), content);
+  v1::UndoRecord record = Prepared();
+  record.mutable_fault()->mutable_with()->mutable_storage_torn_write()->set_zeros(true);
+  ASSERT_TRUE(injector_->Apply(record).ok());
+  EXPECT_EQ(Read(Shard(30, 0)), std::string(4096, 'x') + std::string(10'000 - 4096, '\0'));
+  EXPECT_EQ(injector_->Inspect(record)->presence, Presence::kPresent);
+  EXPECT_THAT(injector_->Inspect(record)->evidence, HasSubstr("at byte 4096"));
+  ExpectClean(record);
+  EXPECT_EQ(Read(Shard(30, 0)), content);
+}
+
+TEST_F(TornWrite, RefusesZerosOverZerosAndAWholeFile) {
+  Write(Shard(30, 0), std::string(10'000, '\0'));
+  v1::UndoRecord record = Prepared();
+  auto& with = *record.mutable_fault()->mutable_with()->mutable_storage_torn_write();
+  with.set_zeros(true);
+  EXPECT_THAT(Message(injector_->Apply(record)), HasSubstr("reads as zeros there already"));
+  ExpectClean(record);
+  v1::AimedFault fault = Fault();
+  fault.mutable_with()->mutable_storage_torn_write()->set_keep(1);
+  EXPECT_FALSE(injector_->Prepare(fault).ok());
+}
+
+TEST_F(TornWrite, IsUndoneAfterTheTargetEndedAndAfterAReboot) {
+  v1::UndoRecord record = Applied();
+  child_.Kill();
+  record.set_boot_id("00000000-0000-0000-0000-000000000000");
+  EXPECT_EQ(injector_->Inspect(record)->presence, Presence::kPresent);
+  ExpectClean(record);
+  EXPECT_EQ(Read(Shard(30, 0)), Content(30, 0));
+}
+
+TEST_F(StaleLatest, NamesTheCheckpointBeforeAndIsPutBack) {
+  const uint64_t inode = Inode(Latest());
+  const v1::UndoRecord record = Applied();
+  EXPECT_EQ(Read(Latest()), "20\n");
+  ExpectClean(record);
+  EXPECT_EQ(Read(Latest()), "30\n");
+  EXPECT_EQ(Inode(Latest()), inode);
+}
+
+TEST_F(StaleLatest, LeavesWhatTheJobWroteSince) {
+  const v1::UndoRecord record = Applied();
+  Write(Latest() + ".new", "40\n");
+  fs::rename(Latest() + ".new", Latest());
+  EXPECT_EQ(injector_->Inspect(record)->presence, Presence::kAbsent);
+  ExpectClean(record);
+  EXPECT_EQ(Read(Latest()), "40\n");
+}
+
+TEST_F(StaleLatest, LeavesWhatTheJobWroteInPlace) {
+  const v1::UndoRecord record = Applied();
+  Write(Latest(), "40\n");
+  EXPECT_THAT(injector_->Inspect(record)->evidence, HasSubstr("was written since"));
+  EXPECT_EQ(injector_->Inspect(record)->presence, Presence::kAbsent);
+  ExpectClean(record);
+  EXPECT_EQ(Read(Latest()), "40\n");
+}
+
+TEST_F(StaleLatest, SaysThatThereIsNoneOlder) {
+  const v1::UndoRecord record = Prepared();
+  fs::remove_all(Step(10));
+  fs::remove_all(Step(20));
+  EXPECT_THAT(Message(injector_->Apply(record)), HasSubstr("older than 30"));
+  ExpectClean(record);
+  v1::AimedFault fault = Fault();
+  for (const char* pattern : {"step", "a*b*", "a/*"}) {
+    fault.mutable_with()->mutable_storage_stale_latest()->set_checkpoints(pattern);
+    EXPECT_FALSE(injector_->Prepare(fault).ok()) << pattern;
+  }
+}
+
+TEST(OlderPointer, IsWrittenAsThePointerWas) {
+  const std::vector<std::string> steps = {"step-00000009", "step-00000100", "step-00000020", "step-x", "latest"};
+  EXPECT_EQ(*OlderPointer("100\n", steps, "step-*"), "20\n");
+  EXPECT_EQ(*OlderPointer("20", steps, "step-*"), "9");
+  EXPECT_EQ(*OlderPointer("0000020", steps, "step-*"), "0000009");
+  EXPECT_EQ(*OlderPointer("step-00000100\n", steps, "step-*"), "step-00000020\n");
+  EXPECT_EQ(*OlderPointer("7.pt", {"7.pt", "6.pt"}, "*.pt"), "6.pt");
+  for (const char* content : {"9", "", "release", "step-x", "-1"}) {
+    EXPECT_FALSE(OlderPointer(content, steps, "step-*").ok()) << content;
+  }
+}
+
+TEST(RangeOf, OfATornFileReachesItsEnd) {
+  EXPECT_EQ(RangeOf({.position = 0.5, .kind = DamageKind::kCut}, 1001).offset, 500);
+  EXPECT_EQ(RangeOf({.position = 0.5, .kind = DamageKind::kCut}, 1001).count, 501);
+  EXPECT_EQ(RangeOf({.position = 0.5, .kind = DamageKind::kZeros}, 10'000).offset, 4096);
+  EXPECT_EQ(RangeOf({.position = 0.5, .kind = DamageKind::kZeros}, 100).count, 100);
 }
 
 TEST(RangeOf, LiesWithinTheFile) {

@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-#include "injectors/cpu/cgroup.h"
+#include "injectors/os/cgroup.h"
 #include "injectors/os/file.h"
 #include "tests/unit/injectors/child.h"
 #include "triodrill/time.h"
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 std::string Message(const Status& status) { return std::string(status.message()); }
 
 std::string CgroupOf(pid_t pid) {
-  const auto own = FindCpuCgroup(pid);
+  const auto own = FindCgroup(pid, "cpu");
   return own.ok() ? own->directory : std::string(own.status().message());
 }
 

@@ -63,6 +63,16 @@ TEST(Plan, ACrashLoopKillsWhatTheProfileCallsAWorkerUnlessItSaysOtherwise) {
   EXPECT_EQ(plan::MakePlan(request).plan->trials(0).shots(0).with().process_crash_loop().match(), "mine");
 }
 
+TEST(Plan, TheLauncherIsWhatTheProfileCallsOneUnlessTheDrillSaysOtherwise) {
+  v1::Drill drill = EmptyDrill(1, 0);
+  AddFault(drill, "exit", "process.exit_agent");
+  plan::Request request = RequestOf(drill);
+  request.pipeline.mutable_spec()->mutable_workload()->set_launcher("launch");
+  EXPECT_EQ(plan::MakePlan(request).plan->trials(0).shots(0).with().process_exit_agent().match(), "launch");
+  request.drill.mutable_spec()->mutable_faults(0)->mutable_with()->mutable_process_exit_agent()->set_match("mine");
+  EXPECT_EQ(plan::MakePlan(request).plan->trials(0).shots(0).with().process_exit_agent().match(), "mine");
+}
+
 // n2 is a spare: two ranks serve.
 plan::Request WithASpare(const v1::Drill& drill) {
   plan::Request request = RequestOf(drill);

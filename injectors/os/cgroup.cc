@@ -1,4 +1,4 @@
-#include "injectors/cpu/cgroup.h"
+#include "injectors/os/cgroup.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -56,76 +56,76 @@ std::vector<CgroupMount> ParseCgroupMounts(std::string_view mountinfo) {
     if (type != "cgroup" && type != "cgroup2") continue;
     const Words options = absl::StrSplit(*(dash + 3), ',');
     mounts.push_back({.version = type == "cgroup2" ? 2 : 1,
-                      .cpu = type == "cgroup" && HasWord(options, "cpu"),
                       .root = Unescape(words[3]),
-                      .mount_point = Unescape(words[4])});
+                      .mount_point = Unescape(words[4]),
+                      .controllers = type == "cgroup" ? options : Words()});
   }
   return mounts;
 }
 
-std::optional<CgroupPath> ParseCpuCgroupPath(std::string_view proc_cgroup) {
+std::optional<CgroupPath> ParseCgroupPath(std::string_view proc_cgroup, std::string_view controller) {
   std::optional<CgroupPath> unified;
   for (const absl::string_view line : absl::StrSplit(View(proc_cgroup), '\n')) {
     const Words fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() != 3) continue;
-    if (HasWord(absl::StrSplit(fields[1], ','), "cpu")) return CgroupPath{1, fields[2]};
-    if (fields[0] == "0" && fields[1].empty()) unified = CgroupPath{2, fields[2]};
+    if (HasWord(absl::StrSplit(fields[1], ','), controller)) return CgroupPath{1, fields[2], std::string(controller)};
+    if (fields[0] == "0" && fields[1].empty()) unified = CgroupPath{2, fields[2], std::string(controller)};
   }
   return unified;
 }
 
 Result<std::string> DirectoryOf(const CgroupPath& path, const std::vector<CgroupMount>& mounts) {
   for (const CgroupMount& mount : mounts) {
-    if (mount.version != path.version || (path.version == 1 && !mount.cpu)) continue;
+    if (mount.version != path.version || (path.version == 1 && !HasWord(mount.controllers, path.controller))) continue;
     if (path.path.starts_with("/..")) continue;  // outside our cgroup namespace
     if (mount.root == "/") return path.path == "/" ? mount.mount_point : Cat(mount.mount_point, path.path);
     if (path.path == mount.root) return mount.mount_point;
     if (path.path.starts_with(mount.root + "/")) return Cat(mount.mount_point, path.path.substr(mount.root.size()));
   }
-  return absl::NotFoundError(Cat("find cgroup v", path.version, " ", path.path,
-                                 ": no mount of the cpu controller shows it here; mount it, or run on the host"));
+  return absl::NotFoundError(Cat("find cgroup v", path.version, " ", path.path, ": no mount of the ", path.controller,
+                                 " controller shows it here; mount it, or run on the host"));
 }
 
-Result<CpuCgroup> FindCpuCgroup(pid_t pid) {
+Result<OwnCgroup> FindCgroup(pid_t pid, std::string_view controller) {
+  const std::string what = Cat("find the ", controller, " cgroup of pid ", pid);
   TRIODRILL_ASSIGN_OR_RETURN(const std::string mountinfo, ReadFile("/proc/self/mountinfo"));
   const std::string task = Cat("/proc/", pid, "/task");
   TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadFile(Cat("/proc/", pid, "/cgroup")));
-  const std::optional<CgroupPath> path = ParseCpuCgroupPath(text);
+  const std::optional<CgroupPath> path = ParseCgroupPath(text, controller);
   if (!path.has_value()) {
-    return absl::NotFoundError(Cat("find the cpu cgroup of pid ", pid, ": this kernel has no cpu controller"));
+    return absl::NotFoundError(Cat(what, ": this kernel has no such controller"));
   }
   TRIODRILL_ASSIGN_OR_RETURN(const std::vector<std::string> threads, ListDirectory(task));
   for (const std::string& thread : threads) {
     const Result<std::string> of_thread = ReadFile(Cat(task, "/", thread, "/cgroup"));
     if (!of_thread.ok()) continue;  // that thread has ended
-    const std::optional<CgroupPath> other = ParseCpuCgroupPath(*of_thread);
+    const std::optional<CgroupPath> other = ParseCgroupPath(*of_thread, controller);
     if (other.has_value() && other->path == path->path) continue;
     return absl::FailedPreconditionError(
-        Cat("find the cpu cgroup of pid ", pid, ": its thread ", thread,
-            " is in another cgroup; threads spread like this could not be given back"));
+        Cat(what, ": its thread ", thread, " is in another cgroup; threads spread like this could not be given back"));
   }
   TRIODRILL_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(*path, ParseCgroupMounts(mountinfo)));
-  return CpuCgroup{path->version, directory, path->path == "/"};
+  return OwnCgroup{path->version, directory, path->path == "/"};
 }
 
-Result<CgroupPlace> PlaceFor(const CpuCgroup& own) {
+Result<CgroupPlace> PlaceFor(const OwnCgroup& own, std::string_view controller) {
   const auto writable = [](const std::string& file) -> Status {
     if (::faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) == 0) return Ok();
     return ErrnoStatus("make a cgroup for the drill: write to", file);
   };
   if (own.version == 1) {
-    const std::string quota = Cat(own.directory, "/cpu.cfs_quota_us");
-    if (!own.top && ::access(quota.c_str(), F_OK) != 0) {
-      return absl::UnimplementedError(Cat("look at ", quota, ": this kernel has no CPU quotas"));
+    const std::string limit = Cat(own.directory, controller == "cpu" ? "/cpu.cfs_quota_us" : "/memory.limit_in_bytes");
+    if (!own.top && ::access(limit.c_str(), F_OK) != 0) {
+      return absl::UnimplementedError(Cat("look at ", limit, ": this kernel has no such limit"));
     }
     TRIODRILL_RETURN_IF_ERROR(writable(own.directory));
     return CgroupPlace{own.directory, false};
   }
   const std::string parent = own.top ? own.directory : std::filesystem::path(own.directory).parent_path().string();
   TRIODRILL_ASSIGN_OR_RETURN(const std::string controllers, ReadLineOf(parent, "cgroup.controllers"));
-  if (!HasWord(SplitWords(controllers), "cpu")) {
-    return absl::FailedPreconditionError(Cat("make a cgroup for the drill in ", parent,
-                                             ": the cpu controller is not given to it ('", controllers,
+  if (!HasWord(SplitWords(controllers), controller)) {
+    return absl::FailedPreconditionError(Cat("make a cgroup for the drill in ", parent, ": the ", controller,
+                                             " controller is not given to it ('", controllers,
                                              "'); enable it in its parent's cgroup.subtree_control"));
   }
   if (!own.top) {
@@ -138,7 +138,7 @@ Result<CgroupPlace> PlaceFor(const CpuCgroup& own) {
   TRIODRILL_RETURN_IF_ERROR(writable(parent));
   TRIODRILL_RETURN_IF_ERROR(writable(Cat(parent, "/cgroup.procs")));
   TRIODRILL_ASSIGN_OR_RETURN(const std::string given, ReadLineOf(parent, "cgroup.subtree_control"));
-  const bool enable = !HasWord(SplitWords(given), "cpu");
+  const bool enable = !HasWord(SplitWords(given), controller);
   if (enable) TRIODRILL_RETURN_IF_ERROR(writable(Cat(parent, "/cgroup.subtree_control")));
   return CgroupPlace{parent, enable};
 }
@@ -173,18 +173,19 @@ Result<CpuLimit> ReadCpuLimit(int directory, int version) {
   return limit;
 }
 
-Result<int64_t> ParseThrottledCount(std::string_view cpu_stat) {
-  for (const absl::string_view line : absl::StrSplit(View(cpu_stat), '\n')) {
+Result<int64_t> ParseCounter(std::string_view text, std::string_view name) {
+  const std::string beginning = Cat(name, " ");
+  for (const absl::string_view line : absl::StrSplit(View(text), '\n')) {
     int64_t count = 0;
     absl::string_view rest = line;
-    if (absl::ConsumePrefix(&rest, "nr_throttled ") && absl::SimpleAtoi(rest, &count)) return count;
+    if (absl::ConsumePrefix(&rest, beginning) && absl::SimpleAtoi(rest, &count)) return count;
   }
-  return absl::NotFoundError("read cpu.stat: no nr_throttled in it");
+  return absl::NotFoundError(Cat("read a counter: no '", name, "' in '", text, "'"));
 }
 
 Result<int64_t> ReadThrottledCount(int directory) {
   TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadFileAt(directory, "cpu.stat"));
-  return ParseThrottledCount(text);
+  return ParseCounter(text, "nr_throttled");
 }
 
 Result<std::vector<pid_t>> ReadCgroupProcesses(int directory) {
