@@ -12,12 +12,12 @@
 
 namespace triodrill {
 
-Result<Place> PlaceBelow(const ProcessHandle& process, const std::string& directory, std::string_view kind) {
+Result<StoragePlace> PlaceBelow(const ProcessHandle& process, const std::string& directory, std::string_view kind) {
   const std::string link = Cat("/proc/", process.identity().pid(), "/cwd");
   const UniqueFd base(::open(link.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!base.valid()) return ErrnoStatus("open the working directory of the target:", link);
   if (process.Ended()) return absl::NotFoundError(Cat(Describe(process.identity()), " has ended"));
-  Place place;
+  StoragePlace place;
   TRIODRILL_ASSIGN_OR_RETURN(place.directory, OpenBelow(base.get(), directory));
   struct stat seen {};
   if (::fstat(place.directory.get(), &seen) != 0) return ErrnoStatus("look at", directory);

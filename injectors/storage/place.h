@@ -13,7 +13,7 @@
 
 namespace triodrill {
 
-struct Place {
+struct StoragePlace {
   UniqueFd directory;
   uint64_t inode = 0;
   std::string path;
@@ -21,7 +21,7 @@ struct Place {
 
 // Refuses a directory that cannot be reached from here by the name that the kernel has for it: an undo has nothing but
 // the name.
-Result<Place> PlaceBelow(const ProcessHandle& process, const std::string& directory, std::string_view kind);
+Result<StoragePlace> PlaceBelow(const ProcessHandle& process, const std::string& directory, std::string_view kind);
 
 // nullopt with `why` if the directory of the record is not there any more, and with it what was in it.
 Result<std::optional<UniqueFd>> OpenRecorded(const v1::StoragePrior& prior, std::string* why);

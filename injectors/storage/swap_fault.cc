@@ -20,7 +20,7 @@ class Swap final : public Injector {
   Result<v1::UndoRecord> Prepare(const v1::AimedFault& fault) override {
     TRIODRILL_RETURN_IF_ERROR(how_.check(fault.with()));
     TRIODRILL_ASSIGN_OR_RETURN(const ProcessHandle process, OpenTarget(fault));
-    TRIODRILL_ASSIGN_OR_RETURN(const Place place, PlaceBelow(process, how_.directory(fault.with()), how_.kind));
+    TRIODRILL_ASSIGN_OR_RETURN(const StoragePlace place, PlaceBelow(process, how_.directory(fault.with()), how_.kind));
     if (::faccessat(place.directory.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
       return ErrnoStatus(Cat("prepare ", how_.kind, ": write to"), place.path);
     }

@@ -20,6 +20,7 @@ TEST(Repository, LinksInOneDirection) { EXPECT_THAT(WrongLinks(Tree()), IsEmpty(
 TEST(Repository, RunsNoShell) { EXPECT_THAT(ShellStrings(Tree()), IsEmpty()); }
 TEST(Repository, ReadsFilesWithoutThrowing) { EXPECT_THAT(ReadsThatThrow(Tree()), IsEmpty()); }
 TEST(Repository, TakesTimeAndChanceAsArguments) { EXPECT_THAT(ClocksAndChance(Tree()), IsEmpty()); }
+TEST(Repository, NamesEachTypeOnce) { EXPECT_THAT(TypesOfOneName(Tree()), IsEmpty()); }
 TEST(Repository, HasNoFileOver400Lines) { EXPECT_THAT(LongFiles(Tree()), IsEmpty()); }
 TEST(Repository, HasNoFunctionOver70Lines) { EXPECT_THAT(LongFunctions(Tree()), IsEmpty()); }
 TEST(Repository, HasNoInterfaceOver4Functions) { EXPECT_THAT(WideInterfaces(Tree()), IsEmpty()); }

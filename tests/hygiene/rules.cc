@@ -144,6 +144,33 @@ Findings ReadsThatThrow(const Files& files) {
   return findings;
 }
 
+Findings TypesOfOneName(const Files& files) {
+  static const RE2 kOpens(R"(^namespace ?([\w:]*) ?\{)");
+  static const RE2 kType(R"(^(?:struct|class)(?: alignas\(\w+\))? (\w+)(?: final)?(?: :| \{))");
+  Findings findings;
+  std::map<std::string, std::string> first;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp() || file.Top() == "tests") continue;
+    std::vector<std::string> spaces;
+    size_t number = 0;
+    for (const std::string& line : Lines(file.text)) {
+      ++number;
+      std::string name;
+      if (RE2::PartialMatch(line, kOpens, &name)) {
+        spaces.push_back(name);
+      } else if (line.starts_with("}  // namespace") && !spaces.empty()) {
+        spaces.pop_back();
+      } else if (RE2::PartialMatch(line, kType, &name) && std::count(spaces.begin(), spaces.end(), "") == 0) {
+        std::string type;
+        for (const std::string& space : spaces) type += space + "::";
+        const auto [other, fresh] = first.try_emplace(type + name, At(file, number, ""));
+        if (!fresh) findings.push_back(At(file, number, type + name + " is another type at " + other->second));
+      }
+    }
+  }
+  return findings;
+}
+
 Findings ClocksAndChance(const Files& files) {
   static const RE2 kReads(
       R"((?:_clock::now|\bclock_gettime\b|\bgettimeofday\b|[^\w.>:]time\(|\bsleep_(?:for|until)\s*\(|\b(?:u|nano|clock_nano)?sleep\(|\brandom_device\b|\bgetrandom\b|[^\w.>:]s?rand(?:om)?\())");

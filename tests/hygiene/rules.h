@@ -28,6 +28,9 @@ Findings ReadsThatThrow(const Files& files);
 // Time and chance are arguments: they are read, and waited for, in the files named in the rule alone.
 Findings ClocksAndChance(const Files& files);
 
+// No two types of one namespace have one name: a program that links both mixes them up, and nothing says so.
+Findings TypesOfOneName(const Files& files);
+
 // Files <= 400 lines, the root CMakeLists.txt < 150.
 Findings LongFiles(const Files& files);
 

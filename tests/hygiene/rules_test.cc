@@ -69,6 +69,25 @@ TEST(ReadsThatThrow, AreFound) {
   EXPECT_THAT(ReadsThatThrow(One("a.cc", "text << in.rdbuf();  // no istreambuf_iterator")), IsEmpty());
 }
 
+TEST(TypesOfOneName, AreFound) {
+  const auto two = [](const char* first, const char* second) {
+    return TypesOfOneName({One("injectors/a.h", first).front(), One("include/b.h", second).front()});
+  };
+  EXPECT_THAT(two("namespace triodrill {\nstruct Place {\n};\n}  // namespace triodrill\n",
+                  "namespace triodrill {\nclass Place final : public X {\n};\n}  // namespace triodrill\n"),
+              SizeIs(1));
+  EXPECT_THAT(
+      two("namespace triodrill {\nstruct Place {\n};\n}  // namespace triodrill\n",
+          "namespace triodrill {\nnamespace {\nstruct Place {\n};\n}  // namespace\n}  // namespace triodrill\n"),
+      IsEmpty());
+  EXPECT_THAT(two("namespace triodrill {\nstruct Place {\n};\n}  // namespace triodrill\n",
+                  "namespace triodrill::agent {\nstruct Place {\n};\n}  // namespace triodrill::agent\n"),
+              IsEmpty());
+  EXPECT_THAT(two("namespace triodrill {\nstruct Place;\n}  // namespace triodrill\n",
+                  "namespace triodrill {\nstruct Place {\n};\n}  // namespace triodrill\n"),
+              IsEmpty());
+}
+
 TEST(ClocksAndChance, AreFoundOutsideTheirFile) {
   for (const char* code : {"auto t = std::chrono::steady_clock::now();", "clock_gettime(CLOCK_MONOTONIC, &t);",
                            "std::this_thread::sleep_for(1ms);", "usleep(5);", "int r = rand();",
