@@ -122,6 +122,8 @@ const Case kHealthy[] = {
     {"", "hardware/slow-rank.yaml", {}},        {"", "hardware/drift.yaml", {}},
     {"", "data/flip-after-allreduce.yaml", {}}, {"", "data/flip-before-allreduce.yaml", {}},
     {"", "data/corrupt-checkpoint.yaml", {}},   {"", "control/no-fault.yaml", {}},
+    {"", "network/partition.yaml", {}},         {"", "software/launcher-exit.yaml", {}},
+    {"", "software/out-of-memory.yaml", {}},    {"", "data/torn-checkpoint.yaml", {}},
 };
 const Case kDefective[] = {
     {"single_signal", "software/hiccup.yaml", {"isolation.at_most", "reports"}},
