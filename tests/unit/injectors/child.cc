@@ -62,9 +62,12 @@ Child Child::Growing() {
 LaunchedChild::LaunchedChild(const std::string& name)
     : launcher_([name] {
         // Its own child first: the program that it becomes starts none.
+        const pid_t launcher = ::getpid();
         if (::fork() == 0) {
           ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-          while (true) ::pause();
+          // The launcher may have been ended before that was said.
+          while (::getppid() == launcher) ::pause();
+          ::_exit(0);
         }
         ::execl("/bin/sleep", name.c_str(), "1000000", nullptr);
       }) {
