@@ -102,6 +102,11 @@ Server::~Server() {
     by_node_.clear();
   }
   if (server_ != nullptr) server_->Shutdown(coordinator::WallDeadline(kPatienceAtTheEnd));
+  {
+    // The pump may still have completions to handle; an agent that came back in the last moment is among them.
+    const std::lock_guard lock(mutex_);
+    for (const auto& stream : streams_) stream->Close();
+  }
   if (queue_ != nullptr) queue_->Shutdown();
   if (pump_.joinable()) {
     pump_.join();

@@ -17,18 +17,20 @@ Stream::Stream(v1::Fleet::AsyncService& service, grpc::ServerCompletionQueue& qu
 void Stream::Begin(const Options& options) { session_.emplace(options, clock_.Now()); }
 
 void Stream::Read() {
+  if (closed_) return;
   reading_ = true;
   call_.Read(&incoming_, &read_);
 }
 
 bool Stream::Say(v1::CoordinatorSays what) {
-  if (ending_ || queue_.size() >= kMostQueued) return false;
+  if (ending_ || closed_ || queue_.size() >= kMostQueued) return false;
   queue_.push_back(std::move(what));
   if (!writing_) WriteNext();
   return true;
 }
 
 void Stream::WriteNext() {
+  if (closed_) return;
   writing_ = true;
   const v1::CoordinatorSays next = std::move(queue_.front());
   queue_.pop_front();
@@ -49,7 +51,7 @@ void Stream::Cancel(grpc::Status status) {
 }
 
 void Stream::FinishIfQuiet() {
-  if (!begun() || !ending_ || finishing_ || writing_ || !queue_.empty()) return;
+  if (closed_ || !begun() || !ending_ || finishing_ || writing_ || !queue_.empty()) return;
   finishing_ = true;
   call_.Finish(status_, &finish_);
 }

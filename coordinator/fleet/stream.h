@@ -34,6 +34,10 @@ class Stream {
   // Ends it now, whatever the peer does.
   void Cancel(grpc::Status status);
 
+  // The completion queue ends: what is under way completes, and nothing is begun any more, for gRPC aborts the process
+  // that begins something on a queue that was shut down.
+  void Close() { closed_ = true; }
+
   // One operation has completed.
   void Completed(Operation operation, bool ok);
 
@@ -63,6 +67,7 @@ class Stream {
   bool ending_ = false;
   bool finishing_ = false;
   bool finished_ = false;
+  bool closed_ = false;
 };
 
 }  // namespace triodrill::fleet

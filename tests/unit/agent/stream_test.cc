@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 
 #include "coordinator/fleet/fleet.h"
@@ -298,6 +299,7 @@ class Stranger {
     listener.down = [this](const std::string& why) { Note(why); };
     link_ = *Link::Dial("unix:" + socket, clock, std::move(listener));
   }
+  void Say(v1::AgentSays what) { link_->Say(std::move(what)); }
   std::string Await() {
     std::unique_lock lock(mutex_);
     came_.wait_for(lock, kPatience, [this] { return !note_.empty(); });
@@ -340,6 +342,21 @@ TEST_F(StreamTest, NoticesAnAgentThatFallsSilent) {
   inbox_.Await(Kind::kConnected);
   EXPECT_THAT(inbox_.Await(Kind::kLost).problem, HasSubstr("silent"));
   EXPECT_FALSE(fleet_->Send("n1", {}).ok());
+}
+
+TEST_F(StreamTest, EndsThoughWhatAgentsSaidIsStillUnread) {
+  // Whoever hears of the agent is busy for longer than the fleet's patience; then comes what was said meanwhile.
+  std::promise<void> entered;
+  auto fleet = Fleet::Listen(FleetOptions(), clock_, [&](AgentEvent event) {
+    if (event.kind != Kind::kConnected) return;
+    entered.set_value();
+    LookUntil(seconds(2), [] { return false; });
+  });
+  Stranger agent(socket_, clock_, "n1");
+  ASSERT_EQ(entered.get_future().wait_for(kPatience), std::future_status::ready);
+  agent.Say(v1::AgentSays());
+  *fleet = nullptr;
+  EXPECT_FALSE(std::filesystem::exists(socket_));
 }
 
 TEST_F(StreamTest, DialsUnixSocketsOnly) {
