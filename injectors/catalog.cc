@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "injectors/collective/fault.h"
+#include "injectors/cpu/leak.h"
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/throttle.h"
 #include "injectors/environment/drift.h"
@@ -20,9 +22,10 @@
 #include "injectors/process/oom.h"
 #include "injectors/process/pause.h"
 #include "injectors/storage/flip.h"
+#include "injectors/storage/overlay.h"
 #include "injectors/storage/stale_latest.h"
 #include "injectors/storage/torn_write.h"
-#include "injectors/tensor/flip.h"
+#include "injectors/tensor/fault.h"
 
 namespace triodrill {
 namespace {
@@ -49,6 +52,10 @@ constexpr std::array kInjectors = {
     InjectorRow{"link.partition", &MakeLinkPartition, &ProbeLinkPartition},
     InjectorRow{"link.blackhole", &MakeLinkBlackhole, &ProbeLinkBlackhole},
     InjectorRow{"tensor.flip", &MakeTensorFlip, &ProbeTensorFlip},
+    InjectorRow{"tensor.scale", &MakeTensorScale, &ProbeTensorScale},
+    InjectorRow{"tensor.stuck_lane", &MakeTensorStuckLane, &ProbeTensorStuckLane},
+    InjectorRow{"tensor.stale", &MakeTensorStale, &ProbeTensorStale},
+    InjectorRow{"tensor.nan", &MakeTensorNan, &ProbeTensorNan},
     InjectorRow{"storage.flip", &MakeStorageFlip, &ProbeStorageFlip},
     InjectorRow{"gpu.clock_lock", &MakeGpuClockLock, &ProbeGpuClockLock},
     InjectorRow{"gpu.power_cap", &MakeGpuPowerCap, &ProbeGpuPowerCap},
@@ -57,6 +64,13 @@ constexpr std::array kInjectors = {
     InjectorRow{"process.exit_agent", &MakeProcessExitAgent, &ProbeProcessExitAgent},
     InjectorRow{"storage.torn_write", &MakeStorageTornWrite, &ProbeStorageTornWrite},
     InjectorRow{"storage.stale_latest", &MakeStorageStaleLatest, &ProbeStorageStaleLatest},
+    InjectorRow{"cpu.leak", [] { return MakeCpuLeak(); }, &ProbeCpuLeak},
+    InjectorRow{"storage.full", [] { return MakeStorageFull(); }, &ProbeStorageFull},
+    InjectorRow{"storage.slow", [] { return MakeStorageSlow(); }, &ProbeStorageSlow},
+    InjectorRow{"collective.corrupt", &MakeCollectiveCorrupt, &ProbeCollectiveCorrupt},
+    InjectorRow{"collective.delay", &MakeCollectiveDelay, &ProbeCollectiveDelay},
+    InjectorRow{"collective.hang", &MakeCollectiveHang, &ProbeCollectiveHang},
+    InjectorRow{"collective.desync", &MakeCollectiveDesync, &ProbeCollectiveDesync},
 };
 
 constexpr bool KindsAreUnique() {

@@ -1,16 +1,10 @@
 #include "injectors/collective/shim_page.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
 #include "injectors/os/clock.h"
-#include "injectors/os/fd.h"
 #include "injectors/os/file.h"
 #include "injectors/os/step.h"
 
@@ -21,33 +15,13 @@ using collective::HitRecord;
 using collective::Page;
 using collective::Rule;
 
-bool IsPageLink(const std::string& path) {
-  std::array<char, 128> link{};
-  const ssize_t size = ::readlink(path.c_str(), link.data(), link.size());
-  return size > 0 && std::string_view(link.data(), static_cast<size_t>(size)) == collective::kPageLink;
+bool BeginsWell(void* memory) {
+  auto* const page = static_cast<Page*>(memory);
+  return page->magic.load(std::memory_order_acquire) == collective::kMagic && page->layout == collective::kLayout &&
+         page->bytes == sizeof(Page);
 }
 
-// nullptr: it is not a page of ours, and that is no error.
-Result<Page*> MapIfPage(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid() && errno == ENOENT) return nullptr;
-  if (!fd.valid()) return ErrnoStatus("open the NCCL shim's page", path);
-  struct stat seen {};
-  if (::fstat(fd.get(), &seen) != 0) return ErrnoStatus("look at the NCCL shim's page", path);
-  // Without the seals its owner could cut it off under us, which would end this process.
-  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
-  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & kNeeded) != kNeeded || seen.st_size != static_cast<off_t>(sizeof(Page))) return nullptr;
-  void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (memory == MAP_FAILED) return ErrnoStatus("map the NCCL shim's page", path);
-  auto* const page = static_cast<Page*>(memory);
-  if (page->magic.load(std::memory_order_acquire) == collective::kMagic && page->layout == collective::kLayout &&
-      page->bytes == sizeof(Page)) {
-    return page;
-  }
-  ::munmap(memory, sizeof(Page));
-  return nullptr;
-}
+constexpr SharedPageKind kKind = {"the NCCL shim's page", collective::kPageLink, sizeof(Page), &BeginsWell};
 
 // Why a process has no page, as far as can be seen.
 std::string WhyNone(const ProcessHandle& process) {
@@ -56,35 +30,15 @@ std::string WhyNone(const ProcessHandle& process) {
     return "it does not run with libtriodrill_nccl.so; start the job with LD_PRELOAD of it";
   }
   return "libtriodrill_nccl.so is loaded and no NCCL call has come through it: NCCL may be linked statically, or "
-         "loaded by "
-         "dlopen, for which LD_AUDIT of libtriodrill_nccl_audit.so is needed; or the job has made no call yet";
+         "loaded by dlopen, for which LD_AUDIT of libtriodrill_nccl_audit.so is needed; or the job has made no call "
+         "yet";
 }
 
 }  // namespace
 
-ShimPage::ShimPage(ShimPage&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
-
-ShimPage::~ShimPage() {
-  if (page_ != nullptr) ::munmap(page_, sizeof(Page));
-}
-
 Result<ShimPage> ShimPage::Open(const ProcessHandle& process) {
-  const std::string directory = Cat("/proc/", process.identity().pid(), "/fd");
-  const auto ended = [&] { return absl::NotFoundError(Cat(Describe(process.identity()), " has ended")); };
-  const Result<std::vector<std::string>> names = ListDirectory(directory);
-  if (process.Ended()) return ended();
-  if (!names.ok()) return names.status();
-  for (const std::string& name : *names) {
-    const std::string path = Cat(directory, "/", name);
-    if (!IsPageLink(path)) continue;
-    Result<Page*> page = MapIfPage(path);
-    if (process.Ended()) {
-      if (page.ok()) ShimPage unmaps_it(*page);
-      return ended();
-    }
-    if (!page.ok()) return page.status();
-    if (*page != nullptr) return ShimPage(*page);
-  }
+  TRIODRILL_ASSIGN_OR_RETURN(SharedPage shared, SharedPage::Find(process, kKind));
+  if (shared.get() != nullptr) return ShimPage(std::move(shared));
   return absl::NotFoundError(
       Cat("find the NCCL shim's page of ", Describe(process.identity()), ": ", WhyNone(process)));
 }

@@ -9,6 +9,7 @@
 
 #include "injectors/collective/page.h"
 #include "injectors/process/process_identity.h"
+#include "injectors/process/shared_page.h"
 #include "triodrill/status.h"
 
 namespace triodrill {
@@ -17,9 +18,6 @@ class ShimPage {
  public:
   // NotFound: no NCCL call of the process has come through the shim, and why that may be.
   static Result<ShimPage> Open(const ProcessHandle& process);
-  ShimPage(ShimPage&& other) noexcept;
-  ShimPage& operator=(ShimPage&&) = delete;
-  ~ShimPage();
 
   // How often each operation was called so far.
   std::array<uint64_t, collective::kOperations> Calls() const;
@@ -71,8 +69,10 @@ class ShimPage {
   std::vector<Change> Changes(uint64_t token) const;
 
  private:
-  explicit ShimPage(collective::Page* page) : page_(page) {}
+  explicit ShimPage(SharedPage shared)
+      : shared_(std::move(shared)), page_(static_cast<collective::Page*>(shared_.get())) {}
 
+  SharedPage shared_;
   collective::Page* page_;
 };
 

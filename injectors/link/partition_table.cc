@@ -56,7 +56,7 @@ std::string PrefixText(const Json& right) {
 std::string RuleSeen(const Json& rule, int ifindex, std::string_view link_name_now, uint64_t* packets) {
   const Json& parts = rule.at("expr");
   const auto chain = rule.at("chain").get<std::string>();
-  const std::string unknown = Cat("rule ", rule.dump());
+  std::string unknown = Cat("rule ", rule.dump());
   if (parts.size() != 4 || !parts[3].contains("drop") || !parts[2].contains("counter")) return unknown;
   if (rule.contains("comment")) return unknown;
   const Json& interface = parts[0].at("match");

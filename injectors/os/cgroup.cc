@@ -93,7 +93,7 @@ Result<OwnCgroup> FindCgroup(pid_t pid, std::string_view controller) {
   TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadFile(Cat("/proc/", pid, "/cgroup")));
   const std::optional<CgroupPath> path = ParseCgroupPath(text, controller);
   if (!path.has_value()) {
-    return absl::NotFoundError(Cat(what, ": this kernel has no such controller"));
+    return absl::UnimplementedError(Cat(what, ": this kernel has no such controller"));
   }
   TRIODRILL_ASSIGN_OR_RETURN(const std::vector<std::string> threads, ListDirectory(task));
   for (const std::string& thread : threads) {

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kKind = "process.exit_agent";
 
 Result<int> SignalOf(const v1::AimedFault& fault) {
-  return FatalSignalNumber(fault.with().process_exit_agent().signal(), SIGTERM);
+  return FatalSignalNumber(fault.with().process_exit_agent().signal(), SIGKILL);
 }
 
 // The nearest process above `pid` that matches. A parent outside this pid namespace reads as 0 and ends the walk.

@@ -43,6 +43,9 @@ class Helper {
   // SIGTERM, then SIGKILL, until a whole look finds none; bounded.
   Status End(const std::string& token) const;
 
+  // Takes the remains of those that ended as children of this process. End does so, too.
+  void Reap() const;
+
   std::string_view program() const { return program_; }
 
  private:
@@ -51,7 +54,6 @@ class Helper {
                int status_fd) const;
   Status Await(int status_fd) const;
   bool Carries(pid_t pid, const std::string& token) const;
-  void Reap() const;
 
   std::string_view program_;
   std::string_view counter_;

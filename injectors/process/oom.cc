@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "injectors/journal/record.h"
 #include "injectors/os/file.h"
+#include "injectors/os/memory.h"
 #include "injectors/os/step.h"
 #include "injectors/process/drill_cgroup.h"
 #include "injectors/process/target.h"
@@ -27,17 +28,6 @@ Result<int64_t> ReadNumberAt(int directory, const std::string& name) {
   int64_t number = 0;
   if (absl::SimpleAtoi(text, &number)) return number;
   return absl::InternalError(Cat("read ", name, ": '", text, "' is no number"));
-}
-
-// What of it is in memory now, in bytes.
-Result<int64_t> ResidentBytes(pid_t pid) {
-  TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadFile(Cat("/proc/", pid, "/statm")));
-  const std::vector<std::string> words = absl::StrSplit(text, ' ');
-  int64_t pages = 0;
-  if (words.size() < 2 || !absl::SimpleAtoi(words[1], &pages)) {
-    return absl::InternalError(Cat("parse /proc/", pid, "/statm: '", text, "'"));
-  }
-  return pages * ::sysconf(_SC_PAGESIZE);
 }
 
 Result<int64_t> KillsIn(int directory, int version) {
@@ -112,8 +102,8 @@ Status ProcessOom::Apply(const v1::UndoRecord& record) {
   }
   TRIODRILL_RETURN_IF_ERROR(MoveInto(directory.get(), process));
   if (process.Ended()) return absl::NotFoundError(Cat("oom ", Describe(process.identity()), ": it had ended before"));
-  const Status tight = ours.version() == 2 ? LeaveNoRoomV2(directory.get(), ours.limit_bytes())
-                                           : LeaveNoRoomV1(directory.get(), ours.limit_bytes());
+  Status tight = ours.version() == 2 ? LeaveNoRoomV2(directory.get(), ours.limit_bytes())
+                                     : LeaveNoRoomV1(directory.get(), ours.limit_bytes());
   Step("oom: limit written");
   return tight;
 }

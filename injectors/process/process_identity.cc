@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -149,20 +150,21 @@ namespace {
 
 // Names as the kernel keeps them: cut to 15 bytes.
 bool IsProtectedName(std::string_view name) {
-  constexpr std::array<std::string_view, 30> kProtected = {
-      "triodrill",       "triodrilld",      "triodrill-undo", "triodrill-shado", "init",         "systemd",
-      "triodrill-stutt", "triodrill-crash", "triodrill-flap", "triodrill-clock", "sshd",         "sshd-session",
-      "login",           "auditd",          "rsyslogd",       "journald",        "cron",         "dbus-daemon",
-      "containerd",      "dockerd",         "kubelet",        "prometheus",      "alertmanager", "node_exporter",
-      "dcgm-exporter",   "nv-hostengine",   "nvidia-persist", "nvidia-fabricma", "gpud",         "tmux: server"};
+  constexpr std::array<std::string_view, 10> kOurs = {
+      "triodrill",       "triodrilld",     "triodrill-undo",  "triodrill-shado", "triodrill-stutt",
+      "triodrill-crash", "triodrill-flap", "triodrill-clock", "triodrill-leak",  "triodrill-overl"};
+  constexpr std::array<std::string_view, 22> kOthers = {
+      "init",           "systemd",         "sshd",         "sshd-session",  "login",         "auditd",
+      "rsyslogd",       "journald",        "cron",         "dbus-daemon",   "containerd",    "dockerd",
+      "kubelet",        "prometheus",      "alertmanager", "node_exporter", "dcgm-exporter", "nv-hostengine",
+      "nvidia-persist", "nvidia-fabricma", "gpud",         "tmux: server"};
   if (name.starts_with("systemd-")) return true;
-  for (const std::string_view counting : {"stutter:", "crashloop:", "flap:"}) {  // our helpers, at work
+  // Our helpers.
+  for (const std::string_view counting : {"stutter:", "crashloop:", "flap:", "wave:", "leak:", "overlay:"}) {
     if (name.starts_with(counting)) return true;
   }
-  for (const std::string_view kept : kProtected) {
-    if (name == kept) return true;
-  }
-  return false;
+  const auto is = [name](std::string_view kept) { return name == kept; };
+  return std::any_of(kOurs.begin(), kOurs.end(), is) || std::any_of(kOthers.begin(), kOthers.end(), is);
 }
 
 }  // namespace

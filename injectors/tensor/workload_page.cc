@@ -1,10 +1,6 @@
 #include "injectors/tensor/workload_page.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,8 +8,6 @@
 #include <utility>
 
 #include "injectors/os/clock.h"
-#include "injectors/os/fd.h"
-#include "injectors/os/file.h"
 #include "injectors/os/step.h"
 
 namespace triodrill {
@@ -24,59 +18,19 @@ using workload::Rule;
 
 std::string TextOf(const char* bytes, size_t room) { return {bytes, ::strnlen(bytes, room)}; }
 
-bool IsPageLink(const std::string& path) {
-  std::array<char, 128> link{};
-  const ssize_t size = ::readlink(path.c_str(), link.data(), link.size());
-  return size > 0 && std::string_view(link.data(), static_cast<size_t>(size)) == workload::kPageLink;
+bool BeginsWell(void* memory) {
+  auto* const page = static_cast<Page*>(memory);
+  return page->magic.load(std::memory_order_acquire) == workload::kMagic && page->layout == workload::kLayout &&
+         page->bytes == sizeof(Page);
 }
 
-// nullptr: it is not a page of ours, and that is no error.
-Result<Page*> MapIfPage(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid() && errno == ENOENT) return nullptr;
-  if (!fd.valid()) return ErrnoStatus("open the workload's page", path);
-  struct stat seen {};
-  if (::fstat(fd.get(), &seen) != 0) return ErrnoStatus("look at the workload's page", path);
-  // Without the seals its owner could cut it off under us, which would end this process.
-  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
-  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & kNeeded) != kNeeded || seen.st_size != static_cast<off_t>(sizeof(Page))) return nullptr;
-  void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (memory == MAP_FAILED) return ErrnoStatus("map the workload's page", path);
-  auto* const page = static_cast<Page*>(memory);
-  if (page->magic.load(std::memory_order_acquire) == workload::kMagic && page->layout == workload::kLayout &&
-      page->bytes == sizeof(Page)) {
-    return page;
-  }
-  ::munmap(memory, sizeof(Page));
-  return nullptr;
-}
+constexpr SharedPageKind kKind = {"the workload's page", workload::kPageLink, sizeof(Page), &BeginsWell};
 
 }  // namespace
 
-WorkloadPage::WorkloadPage(WorkloadPage&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
-
-WorkloadPage::~WorkloadPage() {
-  if (page_ != nullptr) ::munmap(page_, sizeof(Page));
-}
-
 Result<WorkloadPage> WorkloadPage::Open(const ProcessHandle& process) {
-  const std::string directory = Cat("/proc/", process.identity().pid(), "/fd");
-  const auto ended = [&] { return absl::NotFoundError(Cat(Describe(process.identity()), " has ended")); };
-  const Result<std::vector<std::string>> names = ListDirectory(directory);
-  if (process.Ended()) return ended();
-  if (!names.ok()) return names.status();
-  for (const std::string& name : *names) {
-    const std::string path = Cat(directory, "/", name);
-    if (!IsPageLink(path)) continue;
-    Result<Page*> page = MapIfPage(path);
-    if (process.Ended()) {
-      if (page.ok()) WorkloadPage unmaps_it(*page);
-      return ended();
-    }
-    if (!page.ok()) return page.status();
-    if (*page != nullptr) return WorkloadPage(*page);
-  }
+  TRIODRILL_ASSIGN_OR_RETURN(SharedPage shared, SharedPage::Find(process, kKind));
+  if (shared.get() != nullptr) return WorkloadPage(std::move(shared));
   return absl::NotFoundError(Cat("find the workload's page of ", Describe(process.identity()),
                                  ": it has none; the workload must call triodrill_attach of libtriodrill"));
 }

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "injectors/process/process_identity.h"
+#include "injectors/process/shared_page.h"
 #include "triodrill/status.h"
 #include "triodrill/workload/page.h"
 
@@ -18,9 +20,6 @@ class WorkloadPage {
   // NotFound: the process has no page. It is checked that the process still lives after the page was opened, so the
   // page is its own.
   static Result<WorkloadPage> Open(const ProcessHandle& process);
-  WorkloadPage(WorkloadPage&& other) noexcept;
-  WorkloadPage& operator=(WorkloadPage&&) = delete;
-  ~WorkloadPage();
 
   struct Tensor {
     std::string name;
@@ -55,8 +54,10 @@ class WorkloadPage {
   RuleLook Look(uint64_t token) const;
 
  private:
-  explicit WorkloadPage(workload::Page* page) : page_(page) {}
+  explicit WorkloadPage(SharedPage shared)
+      : shared_(std::move(shared)), page_(static_cast<workload::Page*>(shared_.get())) {}
 
+  SharedPage shared_;
   workload::Page* page_;
 };
 

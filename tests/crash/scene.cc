@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "absl/strings/str_join.h"
 #include "injectors/catalog.h"
+#include "injectors/cpu/leak.h"
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/stutter_order.h"
 #include "injectors/environment/drift.h"
@@ -21,53 +21,16 @@
 #include "injectors/os/cgroup.h"
 #include "injectors/os/file.h"
 #include "injectors/process/crash_loop.h"
-#include "injectors/process/run_state.h"
-#include "injectors/tensor/workload_page.h"
-#include "tests/unit/injectors/child.h"
+#include "injectors/process/helper_order.h"
+#include "tests/crash/process_scene.h"
+#include "tests/crash/storage_scene.h"
 #include "tests/unit/injectors/net.h"
 #include "tests/unit/injectors/traffic.h"
-#include "tests/unit/injectors/training.h"
 #include "tests/unit/shadow_gpu/gpu_dir.h"
 #include "triodrill/text.h"
 
 namespace triodrill::testing {
 namespace {
-
-// Whether a process runs with that on its command line: a helper, by whom it is aimed at.
-bool HelperRuns(const std::string& aim) {
-  const auto names = ListDirectory("/proc");
-  for (const std::string& name : *names) {
-    const auto command = ReadFile(Cat("/proc/", name, "/cmdline"));
-    if (command.ok() && command->find(aim) != std::string::npos) return true;
-  }
-  return false;
-}
-
-class ProcessScene : public Scene {
- public:
-  explicit ProcessScene(std::string_view kind) : kind_(kind) {}
-  Status Raise() override {
-    child_.reset();
-    child_.emplace(kind_ == "cpu.throttle" ? Child::Busy() : Child::Idle(2));
-    fault_ = Aim(kind_, child_->identity());
-    return Ok();
-  }
-  v1::AimedFault Fault() const override { return fault_; }
-  std::unique_ptr<Injector> Make() const override { return FindInjector(kind_)->make(); }
-  std::string Damage() override {
-    const auto process = ProcessHandle::Open(child_->identity());
-    if (!process.ok()) return std::string(process.status().message());
-    const auto state = LookAtRunState(*process);
-    if (!state.ok()) return std::string(state.status().message());
-    if (kind_ == "process.kill") return "";  // dead or alive: there is nothing to give back
-    return state->ended || state->AnyStop() ? state->Text() : "";
-  }
-
- protected:
-  const std::string kind_;
-  std::optional<Child> child_;
-  v1::AimedFault fault_;  // the same in every process that dies over it
-};
 
 class ThrottleScene final : public ProcessScene {
  public:
@@ -141,21 +104,24 @@ class CrashLoopScene final : public ProcessScene {
   }
 };
 
-class TensorScene final : public ProcessScene {
+// What is left of it would be its program, whose memory ends with it.
+class LeakScene final : public ProcessScene {
  public:
-  TensorScene() : ProcessScene("tensor.flip") {}
+  LeakScene() : ProcessScene("cpu.leak") {}
   Status Raise() override {
-    child_.reset();
-    child_.emplace(Training());
-    fault_ = Aim(kind_, child_->identity());
+    TRIODRILL_RETURN_IF_ERROR(ProcessScene::Raise());
+    TRIODRILL_ASSIGN_OR_RETURN(const v1::UndoRecord record, Make()->Prepare(Fault()));
+    token_ = record.leak().token();
     return Ok();
   }
+  std::unique_ptr<Injector> Make() const override { return MakeCpuLeak(TRIODRILL_BIN_DIR "/triodrill-leak"); }
   std::string Damage() override {
-    const auto process = ProcessHandle::Open(child_->identity());
-    const auto page = process.ok() ? WorkloadPage::Open(*process) : Result<WorkloadPage>(process.status());
-    if (!page.ok()) return std::string(page.status().message());
-    return page->FreeRules() == 8 ? "" : "a rule is left in the workload's page";
+    if (!Eventually([&] { return !HelperRuns(TokenArgument(token_)); })) return "triodrill-leak still runs";
+    return ProcessScene::Damage();
   }
+
+ private:
+  std::string token_;
 };
 
 // The target dies, and what is left is its cgroup.
@@ -196,37 +162,6 @@ class ExitAgentScene final : public ProcessScene {
 
  private:
   std::optional<LaunchedChild> launched_;
-};
-
-class StorageScene final : public ProcessScene {
- public:
-  explicit StorageScene(std::string_view kind) : ProcessScene(kind) {}
-  Status Raise() override {
-    child_.reset();
-    root_.emplace();
-    std::filesystem::create_directories(root_->path() + "/checkpoint/step-00000010");
-    std::filesystem::create_directories(root_->path() + "/checkpoint/step-00000000");
-    std::ofstream(File()) << kContent;
-    std::ofstream(Pointer()) << "10\n";
-    child_.emplace(Training(false, root_->path()));
-    fault_ = Aim(kind_, child_->identity());
-    return Ok();
-  }
-  std::string Damage() override {
-    std::string damage = ReadFile(File()).value_or("") == kContent ? "" : "the checkpoint is damaged";
-    if (ReadFile(Pointer()).value_or("") != "10\n") damage += "the pointer is stale";
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root_->path())) {
-      if (entry.is_regular_file() && entry.path() != File() && entry.path() != Pointer())
-        Append(damage, "; ", entry.path().string(), " is left");
-    }
-    return damage;
-  }
-
- private:
-  static constexpr const char* kContent = "all that was learnt";
-  std::string File() const { return root_->path() + "/checkpoint/step-00000010/shard-0.ckpt"; }
-  std::string Pointer() const { return root_->path() + "/checkpoint/latest"; }
-  std::optional<TemporaryDirectory> root_;
 };
 
 // Its child computes on a shadow GPU, whose state is looked at without the library.
@@ -354,16 +289,17 @@ class ShapedLinkScene final : public LinkScene {
 }  // namespace
 
 std::unique_ptr<Scene> MakeScene(std::string_view kind) {
+  if (kind == "storage.full" || kind == "storage.slow") return MakeCoveredScene(kind);
+  if (std::unique_ptr<Scene> of_a_job = MakeJobScene(kind)) return of_a_job;
   if (kind == "cpu.throttle") return std::make_unique<ThrottleScene>();
   if (kind == "cpu.stutter" || kind == "environment.drift") return std::make_unique<StutterScene>(kind);
   if (kind == "link.down" || kind == "link.flap") return std::make_unique<LinkScene>(kind);
   if (kind.starts_with("link.")) return std::make_unique<ShapedLinkScene>(kind);
   if (kind == "process.crash_loop") return std::make_unique<CrashLoopScene>();
-  if (kind == "tensor.flip") return std::make_unique<TensorScene>();
   if (kind == kDriftOfAGpu) return std::make_unique<GpuScene>("environment.drift");
   if (kind == "process.oom") return std::make_unique<OomScene>();
   if (kind == "process.exit_agent") return std::make_unique<ExitAgentScene>();
-  if (kind.starts_with("storage.")) return std::make_unique<StorageScene>(kind);
+  if (kind == "cpu.leak") return std::make_unique<LeakScene>();
   if (kind.starts_with("gpu.")) return std::make_unique<GpuScene>(kind);
   return std::make_unique<ProcessScene>(kind);
 }

@@ -5,6 +5,7 @@
 //   memory step N          N steps are done split           the calls that follow are made on a part of the
 //   communicator: ranks of the same parity abort
 #include <dlfcn.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -153,7 +154,19 @@ int Split(Job& job) {
   return ncclCommUserRank(part, &job.rank);
 }
 
+int Loop(const Job& job) {
+  pollfd more{STDIN_FILENO, POLLIN, 0};
+  const Buffers buffers{job.results, job.results + 256};
+  int result = nccl::kSuccess;
+  for (uint64_t call = 0; result == nccl::kSuccess && ::poll(&more, 1, 1) == 0; ++call) {
+    Fill(nccl::kFloat32, 1, call, job.rank, buffers.send, 64);
+    result = Settled(job, Once(job, collective::kAllReduce, nccl::kFloat32, 64, 0, buffers, nullptr));
+  }
+  return result;
+}
+
 int Obey(Job& job, const std::string& line) {
+  if (line.rfind("loop", 0) == 0) return Loop(job);
   if (line.rfind("call", 0) == 0) return Calls(job, line);
   if (line.rfind("split", 0) == 0) return Split(job);
   if (line.rfind("step", 0) == 0) {

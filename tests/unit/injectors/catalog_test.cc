@@ -1,11 +1,20 @@
 #include "injectors/catalog.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <set>
 #include <string>
 
+#include "injectors/cpu/leak_order.h"
+#include "injectors/cpu/stutter_order.h"
+#include "injectors/gpu/wave_order.h"
 #include "injectors/journal/settle.h"
+#include "injectors/link/flap_order.h"
+#include "injectors/process/crash_loop_order.h"
+#include "injectors/storage/overlay_order.h"
+#include "tests/unit/injectors/child.h"
 #include "triodrill/v1/faults.pb.h"
 
 namespace triodrill {
@@ -40,6 +49,31 @@ TEST(Catalog, MakesAndProbesEachFaultUnderItsOwnName) {
 TEST(Catalog, HasNothingForAnUnknownKind) {
   EXPECT_EQ(FindInjector("node.explode"), nullptr);
   EXPECT_EQ(ReversalOf("node.explode"), v1::REVERSAL_UNSPECIFIED);
+}
+
+// A helper that holds a fault is never the target of another: killing or stopping it would be an undo of our own
+// making.
+TEST(Catalog, NeverAimsAtAHelperByWhateverNameItShows) {
+  const testing::Child other = testing::Child::Idle();
+  EXPECT_TRUE(CheckMayBeTarget(other.identity()).ok());
+  for (const std::string_view counting :
+       {kStutterCycles, kLeakPieces, kCrashLoopCount, kFlapCount, kWaveCount, kOverlayCount}) {
+    const std::string name = std::string(counting) + "12";
+    const testing::Child helper([&] {
+      ::prctl(PR_SET_NAME, name.c_str());
+      while (true) ::pause();
+    });
+    EXPECT_TRUE(testing::Eventually([&] { return !CheckMayBeTarget(helper.identity()).ok(); })) << name;
+  }
+  for (const std::string_view program :
+       {kStutterProgram, kLeakProgram, kCrashLoopProgram, kFlapProgram, kWaveProgram, kOverlayProgram}) {
+    const std::string name(program);
+    const testing::Child helper([&] {
+      ::prctl(PR_SET_NAME, name.c_str());
+      while (true) ::pause();
+    });
+    EXPECT_TRUE(testing::Eventually([&] { return !CheckMayBeTarget(helper.identity()).ok(); })) << name;
+  }
 }
 
 TEST(Catalog, RefusesATargetOfTheWrongKind) {

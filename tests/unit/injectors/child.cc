@@ -149,13 +149,35 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
     fault.mutable_with()->mutable_tensor_flip()->set_bit(30);
     fault.mutable_with()->mutable_tensor_flip()->set_index(-1);
   }
+  if (kind == "tensor.scale") fault.mutable_with()->mutable_tensor_scale()->set_factor(2);
+  if (kind == "tensor.stuck_lane") fault.mutable_with()->mutable_tensor_stuck_lane()->set_bit(31);
+  if (kind == "tensor.stale") fault.mutable_with()->mutable_tensor_stale()->set_tensor("weights");
+  if (kind == "tensor.nan") fault.mutable_with()->mutable_tensor_nan();
   if (kind == "gpu.clock_lock") fault.mutable_with()->mutable_gpu_clock_lock()->set_clock(40);
   if (kind == "gpu.power_cap") fault.mutable_with()->mutable_gpu_power_cap()->set_limit(50);
   if (kind == "process.oom") fault.mutable_with()->mutable_process_oom();
   if (kind == "process.exit_agent")
     fault.mutable_with()->mutable_process_exit_agent()->set_match("^triodrill-test-job ");
+  if (kind == "storage.full") fault.mutable_with()->mutable_storage_full();
+  if (kind == "storage.slow") {
+    *fault.mutable_with()->mutable_storage_slow()->mutable_delay() = ToProto(std::chrono::milliseconds(5));
+  }
   if (kind == "storage.torn_write") fault.mutable_with()->mutable_storage_torn_write()->set_keep(0.5);
   if (kind == "storage.stale_latest") fault.mutable_with()->mutable_storage_stale_latest();
+  if (kind == "cpu.leak") {
+    fault.mutable_with()->mutable_cpu_leak()->set_rate(16 << 20);
+    fault.mutable_with()->mutable_cpu_leak()->set_most(8 << 20);
+    fault.mutable_with()->mutable_cpu_leak()->set_reserve(5);
+  }
+  if (kind == "collective.corrupt") {
+    fault.mutable_with()->mutable_collective_corrupt()->set_moment(v1::MOMENT_AFTER);
+    fault.mutable_with()->mutable_collective_corrupt()->set_bit(-1);
+  }
+  if (kind == "collective.delay") {
+    *fault.mutable_with()->mutable_collective_delay()->mutable_delay() = ToProto(std::chrono::milliseconds(5));
+  }
+  if (kind == "collective.hang") fault.mutable_with()->mutable_collective_hang();
+  if (kind == "collective.desync") fault.mutable_with()->mutable_collective_desync();
   if (kind == "storage.flip") fault.mutable_with()->mutable_storage_flip()->set_position(0.5);
   if (kind == "cpu.stutter") {
     *fault.mutable_with()->mutable_cpu_stutter()->mutable_run() = ToProto(std::chrono::milliseconds(5));

@@ -1,4 +1,4 @@
-#include "injectors/tensor/flip.h"
+#include "injectors/tensor/fault.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -135,6 +135,97 @@ TEST_F(Tensor, RefusesWhatTheWorkloadDoesNotHave) {
   EXPECT_EQ(refusal([](auto* with) { with->set_tensor("weights"), with->set_bit(63); }), "");
   const Child without = Training(false);
   EXPECT_THAT(Message(injector_->Prepare(Fault(without)).status()), HasSubstr("must call triodrill_attach"));
+}
+
+// Arms a fault of another kind and says what became of the first element that it changed.
+class OtherDamage : public Tensor {
+ protected:
+  WorkloadPage::RuleLook Done(Injector& injector, const Child& child, const v1::AimedFault& fault) {
+    auto record = injector.Prepare(fault);
+    EXPECT_TRUE(record.ok()) << record.status();
+    if (!record.ok()) return {};
+    record->set_max_hold_ns(Nanos(std::chrono::seconds(30)).count());
+    EXPECT_EQ(injector.Inspect(*record)->presence, Presence::kAbsent);
+    EXPECT_TRUE(injector.Apply(*record).ok());
+    EXPECT_TRUE(Eventually([&] { return injector.Inspect(*record)->presence == Presence::kPresent; }))
+        << injector.Inspect(*record)->evidence;
+    const WorkloadPage::RuleLook look = Look(child, *record);
+    EXPECT_TRUE(injector.Revert(*record).ok());
+    EXPECT_EQ(injector.Inspect(*record)->presence, Presence::kAbsent);
+    EXPECT_EQ(Free(child), 8);
+    return look;
+  }
+};
+
+TEST_F(OtherDamage, ScalesTheElementsAskedFor) {
+  const Child child = Training();
+  v1::AimedFault fault = Aim("tensor.scale", child.identity());
+  v1::TensorScale& with = *fault.mutable_with()->mutable_tensor_scale();
+  with.set_index(5), with.set_elements(2), with.set_factor(1.5), with.set_times(1);
+  const WorkloadPage::RuleLook look = Done(*MakeTensorScale(), child, fault);
+  EXPECT_EQ(look.before, 0x40c00000u) << "6.0";
+  EXPECT_EQ(look.after, 0x41100000u) << "9.0";
+  EXPECT_EQ(look.changed, 2u);
+}
+
+TEST_F(OtherDamage, MakesElementsNotANumber) {
+  const Child child = Training();
+  v1::AimedFault fault = Aim("tensor.nan", child.identity());
+  v1::TensorNan& with = *fault.mutable_with()->mutable_tensor_nan();
+  with.set_index(-1), with.set_elements(3), with.set_times(1);
+  const WorkloadPage::RuleLook look = Done(*MakeTensorNan(), child, fault);
+  EXPECT_EQ(look.after & 0x7fc00000u, 0x7fc00000u);
+  EXPECT_EQ(look.changed, 3u);
+}
+
+TEST_F(OtherDamage, SticksOneBitOfOneLane) {
+  const Child child = Training();
+  v1::AimedFault fault = Aim("tensor.stuck_lane", child.identity());
+  v1::TensorStuckLane& with = *fault.mutable_with()->mutable_tensor_stuck_lane();
+  // 6, 22, 38 and 54, whose sign becomes negative.
+  with.set_lane(5), with.set_lanes(16), with.set_bit(31), with.set_times(1);
+  WorkloadPage::RuleLook look = Done(*MakeTensorStuckLane(), child, fault);
+  EXPECT_EQ(look.index, 5u);
+  EXPECT_EQ(look.after, 0xc0c00000u) << "-6.0";
+  EXPECT_EQ(look.changed, 4u);
+  with.set_cleared(true), with.set_bit(30);
+  fault.set_shot("1.cleared.0");
+  look = Done(*MakeTensorStuckLane(), child, fault);
+  EXPECT_EQ(look.after, 0x00c00000u);
+}
+
+TEST_F(OtherDamage, PutsBackWhatElementsWereBefore) {
+  const Child child = Training();
+  v1::AimedFault fault = Aim("tensor.stale", child.identity());
+  v1::TensorStale& with = *fault.mutable_with()->mutable_tensor_stale();
+  with.set_tensor("weights"), with.set_index(2), with.set_elements(4), with.set_times(1);
+  const WorkloadPage::RuleLook look = Done(*MakeTensorStale(), child, fault);
+  EXPECT_EQ(look.index, 2u);
+  EXPECT_EQ(look.changed, 4u);
+  // They grow by one in each step, and are positive: an older value has the smaller bits.
+  EXPECT_LT(look.after, look.before);
+}
+
+TEST_F(OtherDamage, DrawsTheSameStaleBlockAgain) {
+  const Child child = Training();
+  v1::AimedFault fault = Aim("tensor.stale", child.identity());
+  v1::TensorStale& with = *fault.mutable_with()->mutable_tensor_stale();
+  with.set_tensor("weights"), with.set_index(-1), with.set_elements(3), with.set_seed(7), with.set_times(1);
+  const auto once = MakeTensorStale()->Prepare(fault);
+  const auto again = MakeTensorStale()->Prepare(fault);
+  ASSERT_TRUE(once.ok() && again.ok());
+  EXPECT_EQ(once->tensor().start(), again->tensor().start());
+  EXPECT_LE(once->tensor().start(), 5u);
+  EXPECT_EQ(Done(*MakeTensorStale(), child, fault).index, once->tensor().start());
+}
+
+TEST_F(OtherDamage, RefusesParametersOfAnotherKind) {
+  const Child child = Training();
+  EXPECT_THAT(Message(MakeTensorScale()->Prepare(Fault(child)).status()), HasSubstr("asked for tensor.flip"));
+  v1::AimedFault fault = Aim("tensor.stuck_lane", child.identity());
+  v1::TensorStuckLane& with = *fault.mutable_with()->mutable_tensor_stuck_lane();
+  with.set_lane(9), with.set_lanes(16), with.set_tensor("weights");
+  EXPECT_THAT(Message(MakeTensorStuckLane()->Prepare(fault).status()), HasSubstr("lane 9 is outside its 8 elements"));
 }
 
 TEST_F(Tensor, EndsWithTheTargetAndDoesNotTouchItsSuccessor) {
