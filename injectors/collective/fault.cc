@@ -10,6 +10,7 @@
 #include "injectors/collective/shim_page.h"
 #include "injectors/journal/record.h"
 #include "injectors/os/clock.h"
+#include "injectors/os/stable_hash.h"
 #include "injectors/os/step.h"
 #include "injectors/process/helper.h"
 #include "injectors/process/target.h"
@@ -24,13 +25,6 @@ constexpr const char* kDesync = "collective.desync";
 
 // How long a job may go without a call before its calls are held not to come through.
 constexpr auto kCoverageLimit = std::chrono::seconds(5);
-
-// FNV-1a: the same in every process and on every machine.
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash == 0 ? 1 : hash;
-}
 
 uint64_t CallsThrough(const ShimPage& page, uint32_t operations) {
   const auto calls = page.Calls();
@@ -128,7 +122,7 @@ class CollectiveFault final : public Injector {
     TRIODRILL_ASSIGN_OR_RETURN(v1::UndoRecord record,
                                NewUndoRecord(fault, ProcessResource(who, Cat(kind_, "/", operation))));
     v1::CollectivePrior& prior = *record.mutable_collective();
-    prior.set_token(HashOf(HelperToken(fault, Cat(who.pid(), "@", who.start_time_ticks()))));
+    prior.set_token(StableHash(HelperToken(fault, Cat(who.pid(), "@", who.start_time_ticks()))));
     prior.set_seed(seed);
     prior.set_calls(calls);
     record.set_by_hand(Cat("nothing: the rule ends by itself when the fault's maximum hold is over, and with pid ",
@@ -178,7 +172,7 @@ class CollectiveFault final : public Injector {
  private:
   static uint64_t SeedOf(const v1::AimedFault& fault) {
     const int64_t seed = fault.with().collective_corrupt().seed();
-    return seed > 0 ? static_cast<uint64_t>(seed) : HashOf(fault.shot());
+    return seed > 0 ? static_cast<uint64_t>(seed) : StableHash(fault.shot());
   }
 
   const char* const kind_;

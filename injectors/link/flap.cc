@@ -7,6 +7,7 @@
 #include "injectors/link/down.h"
 #include "injectors/link/flap_order.h"
 #include "injectors/link/restore.h"
+#include "injectors/os/stable_hash.h"
 #include "injectors/os/step.h"
 #include "injectors/process/helper.h"
 
@@ -15,12 +16,7 @@ namespace {
 
 constexpr const char* kKind = "link.flap";
 
-// FNV-1a, without the sign: the same in every process and on every machine.
-int64_t SeedOf(std::string_view shot) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : shot) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return static_cast<int64_t>(hash >> 1);
-}
+int64_t SeedOf(std::string_view shot) { return static_cast<int64_t>(StableHash(shot) >> 1); }
 
 Result<FlapOrder> HowToFlap(const v1::AimedFault& fault) {
   const v1::LinkFlap& with = fault.with().link_flap();

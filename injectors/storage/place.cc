@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "injectors/os/stable_hash.h"
 #include "injectors/storage/swap.h"
 #include "triodrill/text.h"
 
@@ -48,10 +49,7 @@ Result<std::optional<UniqueFd>> OpenRecorded(const v1::StoragePrior& prior, std:
 }
 
 std::string PlaceToken(const v1::AimedFault& fault, uint64_t inode) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : Cat(fault.run_id(), "/", fault.shot(), "/", inode)) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
+  const uint64_t hash = StableHash(Cat(fault.run_id(), "/", fault.shot(), "/", inode));
   return absl::StrFormat("%s-%016x", fault.shot(), hash);
 }
 

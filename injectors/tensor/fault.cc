@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "injectors/journal/record.h"
 #include "injectors/os/clock.h"
+#include "injectors/os/stable_hash.h"
 #include "injectors/os/step.h"
 #include "injectors/process/helper.h"
 #include "injectors/process/target.h"
@@ -24,13 +25,6 @@ constexpr const char* kScale = "tensor.scale";
 constexpr const char* kStuckLane = "tensor.stuck_lane";
 constexpr const char* kStale = "tensor.stale";
 constexpr const char* kNan = "tensor.nan";
-
-// FNV-1a: the same in every process and on every machine.
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash == 0 ? 1 : hash;
-}
 
 bool IsPartOf(const std::string& name, const std::string& wanted) {
   return name == wanted || name.starts_with(wanted + "/");
@@ -99,7 +93,7 @@ class TensorFault final : public Injector {
     TRIODRILL_ASSIGN_OR_RETURN(const ProcessHandle process, OpenTarget(fault));
     const v1::ProcessIdentity& who = process.identity();
     const tensor::Aim aim = tensor::AimOf(fault.with());
-    const uint64_t seed = aim.seed != 0 ? aim.seed : HashOf(fault.shot());
+    const uint64_t seed = aim.seed != 0 ? aim.seed : StableHash(fault.shot());
     TRIODRILL_ASSIGN_OR_RETURN(const workload::RuleOrder order, tensor::OrderFrom(fault.with(), seed));
     if (aim.tensor.size() >= workload::kTensorName || aim.phase.size() >= workload::kPhaseName) {
       return absl::InvalidArgumentError(Cat("prepare ", kind_, ": the name of the tensor or the phase is too long"));
@@ -118,7 +112,7 @@ class TensorFault final : public Injector {
     TRIODRILL_ASSIGN_OR_RETURN(v1::UndoRecord record,
                                NewUndoRecord(fault, ProcessResource(who, Cat("tensor/", aim.tensor))));
     v1::TensorPrior& prior = *record.mutable_tensor();
-    prior.set_token(HashOf(HelperToken(fault, Cat(who.pid(), "@", who.start_time_ticks()))));
+    prior.set_token(StableHash(HelperToken(fault, Cat(who.pid(), "@", who.start_time_ticks()))));
     prior.set_tensor(aim.tensor);
     prior.set_phase(aim.phase);
     prior.set_seed(seed);
