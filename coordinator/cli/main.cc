@@ -53,10 +53,11 @@ void AddOffline(CLI::App& app, Parsed& parsed) {
   judge->add_flag("--json", parsed.judge.json, "One JSON object on standard output");
   judge->callback([&] { parsed.verb = [&] { return Judge(parsed.judge); }; });
 
-  CLI::App* report = app.add_subcommand("report", "Print a bundle's report");
-  report->add_option("bundle", parsed.report.bundle, "Directory of the bundle")->required();
-  report->add_option("--format", parsed.report.format, "text, md or json")
-      ->check(CLI::IsMember({"text", "md", "json"}));
+  CLI::App* report = app.add_subcommand("report", "Write the report of a bundle, or of several on one page");
+  report->add_option("bundle", parsed.report.bundles, "Directories of bundles")->required();
+  report->add_option("--format", parsed.report.format, "text, md, html or json")
+      ->check(CLI::IsMember({"text", "md", "html", "json"}));
+  report->add_option("--out", parsed.report.out, "File to write, atomically (default: standard output)");
   report->callback([&] { parsed.verb = [&] { return Report(parsed.report); }; });
 
   CLI::App* faults = app.add_subcommand("faults", "The fault catalogue");

@@ -21,7 +21,8 @@ std::vector<VerbWords> MakeVerbs() {
   const OptionWords quiet = Flag("--quiet", "no progress, problems only");
   const OptionWords torchrun = Flag("--torchrun", "drill torchrun, not the reference pipeline");
   OptionWords format = Value("--format", "how the report is written");
-  format.choices = {"text", "md", "json"};
+  format.choices = {"text", "md", "html", "json"};
+  const OptionWords report = Value("--out", "file that the report is written to", Word::kFile);
   OptionWords schema = Value("--json-schema", "JSON Schema of a kind of file, for editors");
   schema.choices = {"Drill", "Partition", "Pipeline", "AgentPolicy", "ShadowPolicy"};
   return {
@@ -37,7 +38,7 @@ std::vector<VerbWords> MakeVerbs() {
       {"abort", "stop a run and undo its faults", Word::kNothing, {}, {partition, pipeline, state}},
       {"recover", "undo what a run left behind", Word::kNothing, {}, {partition, pipeline, state}},
       {"judge", "derive figures and verdict from a bundle", Word::kBundle, {}, {json}},
-      {"report", "write the report of a bundle", Word::kBundle, {}, {format}},
+      {"report", "write the report of a bundle, or of several", Word::kBundle, {}, {format, report}},
       {"shadow",
        "the embedded shadow partition",
        Word::kNothing,

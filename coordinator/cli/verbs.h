@@ -52,8 +52,9 @@ struct JudgeOptions {
   bool json = false;
 };
 struct ReportOptions {
-  std::string bundle;
+  std::vector<std::string> bundles;
   std::string format = "text";
+  std::string out;  // "" is standard output
 };
 struct FaultsOptions {
   bool json = false;

@@ -2,11 +2,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/cli/inputs.h"
 #include "coordinator/cli/verbs.h"
 #include "reports/evidence/derive.h"
+#include "reports/evidence/files.h"
+#include "reports/render/html.h"
 #include "reports/render/terminal.h"
 #include "reports/render/verdict_json.h"
 
@@ -56,19 +59,51 @@ ExitCode Judge(const JudgeOptions& options) {
   return derived.verdict.exit_code;
 }
 
+namespace {
+
+std::string ReportText(const std::vector<LoadedBundle>& bundles, const std::vector<Derived>& derived,
+                       const ReportOptions& options) {
+  std::vector<Reported> runs;
+  std::string text;
+  const bool colour = options.out.empty() && isatty(STDOUT_FILENO) == 1;
+  for (size_t i = 0; i < bundles.size(); ++i) {
+    const LoadedBundle& bundle = bundles[i];
+    if (options.format == "html") {
+      runs.push_back({&bundle.plan, &bundle.timeline, &derived[i].trio, &derived[i].verdict, bundle.directory});
+    } else if (options.format == "md") {
+      text += derived[i].report_md;
+    } else if (options.format == "json") {
+      text += RunJson(derived[i].verdict, derived[i].trio, bundle.directory);
+    } else {
+      text += TerminalReport(bundle.plan, derived[i].trio, derived[i].verdict, bundle.directory, {.colour = colour});
+    }
+  }
+  return options.format == "html" ? Html(runs) : text;
+}
+
+}  // namespace
+
 ExitCode Report(const ReportOptions& options) {
-  const std::optional<LoadedBundle> bundle = Read(options.bundle);
-  if (!bundle) return ExitCode::kInvalidFile;
-  const Derived derived = Derive(*bundle);
-  if (options.format == "md") {
-    std::fputs(derived.report_md.c_str(), stdout);
-  } else if (options.format == "json") {
-    std::fputs(RunJson(derived.verdict, derived.trio, options.bundle).c_str(), stdout);
-  } else {
-    std::fputs(TerminalReport(bundle->plan, derived.trio, derived.verdict, options.bundle,
-                              {.colour = isatty(STDOUT_FILENO) == 1})
-                   .c_str(),
-               stdout);
+  if (options.format == "json" && options.bundles.size() > 1) {
+    PrintError("report --format json: one object for one bundle; call it once for each");
+    return ExitCode::kUsage;
+  }
+  std::vector<LoadedBundle> bundles;
+  std::vector<Derived> derived;
+  for (const std::string& directory : options.bundles) {
+    std::optional<LoadedBundle> bundle = Read(directory);
+    if (!bundle) return ExitCode::kInvalidFile;
+    derived.push_back(Derive(*bundle));
+    bundles.push_back(*std::move(bundle));
+  }
+  const std::string text = ReportText(bundles, derived, options);
+  if (options.out.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return ExitCode::kPassed;
+  }
+  if (const Status written = WriteWholeFile(options.out, text); !written.ok()) {
+    PrintError(std::string(written.message()));
+    return ExitCode::kInvalidFile;
   }
   return ExitCode::kPassed;
 }

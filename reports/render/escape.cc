@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "triodrill/schema/utf8.h"
 
 namespace triodrill {
@@ -106,6 +107,11 @@ std::string MarkdownText(std::string_view text, size_t limit) {
     marked += plain[i];
   }
   return marked;
+}
+
+std::string HtmlText(std::string_view text, size_t limit) {
+  return absl::StrReplaceAll(PlainText(text, limit),
+                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 }  // namespace triodrill

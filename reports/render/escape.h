@@ -14,5 +14,7 @@ inline constexpr size_t kLongestQuote = 240;
 std::string PlainText(std::string_view text, size_t limit = kLongestQuote);
 // PlainText with everything that Markdown or HTML would read as markup escaped.
 std::string MarkdownText(std::string_view text, size_t limit = kLongestQuote);
+// PlainText as the text of an HTML element, or as the value of a quoted attribute.
+std::string HtmlText(std::string_view text, size_t limit = kLongestQuote);
 
 }  // namespace triodrill
