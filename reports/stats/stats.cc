@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/stats/distributions.h"
+
 namespace triodrill {
 namespace {
 
 // The survival curve is a product of ratios; a quantile that falls exactly on a step must not be lost to rounding.
 constexpr double kTolerance = 1e-12;
-
-double LogChoose(int n, int k) { return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0); }
-
-double BinomialMass(int n, int k, double p) {
-  return std::exp(LogChoose(n, k) + k * std::log(p) + (n - k) * std::log1p(-p));
-}
 
 }  // namespace
 
