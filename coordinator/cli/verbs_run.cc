@@ -153,6 +153,7 @@ ExitCode Demo(const DemoOptions& options, Interrupts& interrupts) {
   }
 
   std::vector<std::string> lines;
+  std::vector<std::string> bundles;
   bool all_judged = true;
   for (const char* file : part.drills) {
     std::optional<Loaded<v1::Drill>> drill = ReadDrill(profiles->programs.data_dir + "/library/" + file, code);
@@ -162,6 +163,7 @@ ExitCode Demo(const DemoOptions& options, Interrupts& interrupts) {
     const std::string& name = drill->message.metadata().name();
     std::optional<Bundle> bundle = MakeBundle(absl::StrCat(out, "/", name));
     if (!bundle) return ExitCode::kRefused;
+    bundles.push_back(bundle->directory());
     const DrillResult result = RunOne(**session, *drill, *profiles, *std::move(bundle), clock, voice);
     all_judged = all_judged && result.derived && result.derived->verdict.outcome == RunOutcome::kFinished;
     lines.push_back(absl::StrFormat(
@@ -176,6 +178,10 @@ ExitCode Demo(const DemoOptions& options, Interrupts& interrupts) {
               part.name);
   for (const std::string& line : lines) std::printf("%s\n", line.c_str());
   std::printf("Evidence: %s/<drill>/; `triodrill judge DIR` derives each verdict again.\n", out.c_str());
+  const std::string page = absl::StrCat(out, "/report.html");
+  if (Report({.bundles = bundles, .format = "html", .out = page}) == ExitCode::kPassed) {
+    std::printf("Pictures: %s\n", page.c_str());
+  }
   if (!closed.ok()) {
     PrintError(std::string(closed.message()));
     return ExitCode::kUndoNotConfirmed;
