@@ -87,6 +87,7 @@ struct EventData {
 static_assert(sizeof(EventData) == 32 && offsetof(EventData, type) == 8 && offsetof(EventData, data) == 16 &&
               offsetof(EventData, gpu_instance) == 24);
 
+// NOLINTNEXTLINE(bugprone-sizeof-expression): a handle is a pointer
 static_assert(sizeof(Return) == 4 && sizeof(ClockType) == 4 && sizeof(unsigned long long) == 8 && sizeof(Device) == 8);
 
 }  // namespace triodrill::shadow::gpu::nvml

@@ -75,7 +75,7 @@ void Post(Comm comm, Work work) {
   comm->changed.notify_all();
 }
 
-Result Perform(std::map<Comm, Work> all) {
+Result Perform(std::map<Comm, Work>&& all) {
   Result result = nccl::kSuccess;
   std::vector<std::thread> threads;
   for (auto& [comm, work] : all) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@
 #define NCCL_API(ret, name, ...)                                                                            \
   extern "C" __attribute__((visibility("default"), nothrow)) ret p##name(__VA_ARGS__);                      \
   extern "C" __attribute__((visibility("default"), weak, nothrow, alias("p" #name))) ret name(__VA_ARGS__); \
-  ret p##name(__VA_ARGS__)
+  __attribute__((nothrow)) ret p##name(__VA_ARGS__)
 
 namespace {
 
@@ -140,7 +141,8 @@ NCCL_API(Result, ncclCommInitAll, Comm* comms, int count, const int* /*devices*/
 }
 NCCL_API(Result, ncclCommSplit, Comm comm, int color, int key, Comm* made, nccl::Config* config) {
   if (comm == nullptr || made == nullptr) return nccl::kInvalidArgument;
-  Comm const part = color < 0 ? nullptr : new nccl::ncclComm;
+  Comm const part = color < 0 ? nullptr : new (std::nothrow) nccl::ncclComm;
+  if (color >= 0 && part == nullptr) return nccl::kSystemError;
   if (part != nullptr) part->blocking = config == nullptr ? comm->blocking : IsBlocking(config);
   *made = part;
   return fake::Do(comm, [comm, part, color, key] { JoinPart(comm, part, color, key); });

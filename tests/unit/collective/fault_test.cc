@@ -16,7 +16,6 @@ namespace triodrill {
 namespace {
 
 using testing::Aim;
-using testing::CallLine;
 using testing::Eventually;
 using ::testing::HasSubstr;
 using testing::JobShape;

@@ -76,7 +76,7 @@ v1::UndoRecord Covered::Prepared(const v1::AimedFault& fault) {
 }
 
 v1::UndoRecord Covered::Applied(const v1::AimedFault& fault) {
-  const v1::UndoRecord record = Prepared(fault);
+  v1::UndoRecord record = Prepared(fault);
   const Status applied = For(record).Apply(record);
   EXPECT_TRUE(applied.ok()) << applied;
   EXPECT_EQ(Mounts(record), 1);

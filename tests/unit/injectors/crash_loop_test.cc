@@ -137,7 +137,7 @@ TEST_F(CrashLoop, EndsWithTheProcessThatAskedForItAndWithItsTime) {
   Child target = Child::Named(JobName());
   const v1::UndoRecord record = Prepared(target);
   Child agent([&] {
-    if (injector_->Apply(record).ok()) ::raise(SIGKILL);
+    if (injector_->Apply(record).ok()) static_cast<void>(::raise(SIGKILL));
   });
   EXPECT_EQ(WTERMSIG(agent.Reap()), SIGKILL);
   EXPECT_TRUE(Eventually([&] { return !ProgramRuns(record); }));

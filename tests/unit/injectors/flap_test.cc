@@ -111,7 +111,7 @@ TEST_F(Flap, StaysUpAfterAsManyTimesAsWereAsked) {
 TEST_F(Flap, IsBroughtUpWholeByItsProgramIfTheProcessThatAskedDies) {
   const v1::UndoRecord record = Prepared();
   Child agent([&] {
-    if (injector_->Apply(record).ok()) ::raise(SIGKILL);
+    if (injector_->Apply(record).ok()) static_cast<void>(::raise(SIGKILL));
   });
   EXPECT_EQ(WTERMSIG(agent.Reap()), SIGKILL);
   EXPECT_TRUE(Eventually([&] { return Programs(record).empty(); }));

@@ -92,7 +92,7 @@ TEST(Targets, AreNeverProgramsThatWatchOrLetPeopleIn) {
     ::signal(SIGTERM, SIG_DFL);
     FILE* name = ::fopen("/proc/self/comm", "w");
     ::fputs("sshd", name);
-    ::fclose(name);
+    static_cast<void>(::fclose(name));
     while (true) ::pause();
   });
   ASSERT_TRUE(Eventually([&] { return ReadProcessStat(child.pid())->name == "sshd"; }));

@@ -63,7 +63,7 @@ class Storage : public ::testing::Test {
     return record.value_or(v1::UndoRecord());
   }
   v1::UndoRecord Applied() {
-    const v1::UndoRecord record = Prepared();
+    v1::UndoRecord record = Prepared();
     const Status applied = injector_->Apply(record);
     EXPECT_TRUE(applied.ok()) << applied;
     EXPECT_EQ(injector_->Inspect(record)->presence, Presence::kPresent) << injector_->Inspect(record)->evidence;

@@ -142,7 +142,7 @@ TEST_F(Stutter, EndsWithTheProcessThatAskedForIt) {
   const Child child = Child::Idle();
   const v1::UndoRecord record = Prepared(child);
   Child agent([&] {
-    if (injector_->Apply(record).ok()) ::raise(SIGKILL);
+    if (injector_->Apply(record).ok()) static_cast<void>(::raise(SIGKILL));
   });
   EXPECT_EQ(WTERMSIG(agent.Reap()), SIGKILL);
   EXPECT_TRUE(Eventually([&] { return Programs(record).empty() && child.State() == 'S'; }));

@@ -1,5 +1,6 @@
 #include "triodrill/schema/json.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -76,7 +77,7 @@ TEST(Json, DoublesReadBackToTheSameBits) {
     fact.set_steps_per_s(value);
     ASSERT_TRUE(FromJson(ToJson(fact), back).ok()) << ToJson(fact);
     const double read = back.steps_per_s();
-    ASSERT_EQ(std::memcmp(&value, &read, sizeof value), 0) << ToJson(fact);
+    ASSERT_EQ(std::bit_cast<uint64_t>(read), bits) << ToJson(fact);
   }
 }
 
