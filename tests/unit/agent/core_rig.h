@@ -41,8 +41,8 @@ struct FakeNode {
 
 class CoreRig {
  public:
-  explicit CoreRig(std::vector<ReplayOutcome> replayed = {}) : CoreRig(DefaultSettings(), std::move(replayed)) {}
-  CoreRig(Settings settings, std::vector<ReplayOutcome> replayed, std::vector<v1::Discharged> traces = {})
+  explicit CoreRig(const std::vector<ReplayOutcome>& replayed = {}) : CoreRig(DefaultSettings(), replayed) {}
+  CoreRig(Settings settings, const std::vector<ReplayOutcome>& replayed, std::vector<v1::Discharged> traces = {})
       : core(std::move(settings), replayed, FromNanos(1), FromNanos(2), std::move(traces)) {}
 
   static Settings DefaultSettings() {

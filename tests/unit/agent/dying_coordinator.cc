@@ -21,7 +21,7 @@ class Coordinator {
     options.run_id = "r1";
     options.lease = std::chrono::seconds(2);
     options.nodes = {node_};
-    auto fleet = fleet::Fleet::Listen(options, clock_, [this](fleet::AgentEvent event) { On(event); });
+    auto fleet = fleet::Fleet::Listen(options, clock_, [this](const fleet::AgentEvent& event) { On(event); });
     if (!fleet.ok()) std::exit(1);
     const std::lock_guard lock(mutex_);
     fleet_ = *std::move(fleet);

@@ -88,7 +88,7 @@ class ProgramTest : public testing::Test {
 
   void WritePolicy(const std::string& text) { std::ofstream(directory_ + "/policy.yaml") << text; }
   std::vector<std::string> Command() const {
-    return {TRIODRILL_BIN_DIR "/triodrilld",
+    return {std::string(TRIODRILL_BIN_DIR) + "/triodrilld",
             "--node",
             "n1",
             "--coordinator",

@@ -295,7 +295,7 @@ class Stranger {
       says.mutable_hello()->set_node(node);
       link.Say(says);
     };
-    listener.heard = [this](v1::CoordinatorSays, TimePoint) { Note("heard"); };
+    listener.heard = [this](const v1::CoordinatorSays&, TimePoint) { Note("heard"); };
     listener.down = [this](const std::string& why) { Note(why); };
     link_ = *Link::Dial("unix:" + socket, clock, std::move(listener));
   }
@@ -347,7 +347,7 @@ TEST_F(StreamTest, NoticesAnAgentThatFallsSilent) {
 TEST_F(StreamTest, EndsThoughWhatAgentsSaidIsStillUnread) {
   // Whoever hears of the agent is busy for longer than the fleet's patience; then comes what was said meanwhile.
   std::promise<void> entered;
-  auto fleet = Fleet::Listen(FleetOptions(), clock_, [&](AgentEvent event) {
+  auto fleet = Fleet::Listen(FleetOptions(), clock_, [&](const AgentEvent& event) {
     if (event.kind != Kind::kConnected) return;
     entered.set_value();
     LookUntil(seconds(2), [] { return false; });
@@ -369,13 +369,13 @@ TEST_F(StreamTest, DialsUnixSocketsOnly) {
 
 TEST_F(StreamTest, ListensOnlyWhereNobodyElseCanReach) {
   ASSERT_EQ(chmod(directory_.c_str(), 0755), 0);
-  const auto open_to_all = Fleet::Listen(FleetOptions(), clock_, [](AgentEvent) {});
+  const auto open_to_all = Fleet::Listen(FleetOptions(), clock_, [](const AgentEvent&) {});
   EXPECT_THAT(std::string(open_to_all.status().message()), HasSubstr("chmod 700"));
 }
 
 TEST_F(StreamTest, LeavesALivingCoordinatorAlone) {
   StartFleet();
-  const auto second = Fleet::Listen(FleetOptions(), clock_, [](AgentEvent) {});
+  const auto second = Fleet::Listen(FleetOptions(), clock_, [](const AgentEvent&) {});
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("another coordinator"));
   StartAgent();
   inbox_.Await(Kind::kConnected);
@@ -383,7 +383,7 @@ TEST_F(StreamTest, LeavesALivingCoordinatorAlone) {
 
 TEST_F(StreamTest, LeavesWhatIsNotASocketAlone) {
   { std::ofstream(socket_) << "precious"; }
-  const auto listen = Fleet::Listen(FleetOptions(), clock_, [](AgentEvent) {});
+  const auto listen = Fleet::Listen(FleetOptions(), clock_, [](const AgentEvent&) {});
   EXPECT_THAT(std::string(listen.status().message()), HasSubstr("not a socket"));
   EXPECT_TRUE(std::filesystem::exists(socket_));
 }
@@ -392,7 +392,7 @@ TEST_F(StreamTest, RefusesAPathThatCannotBeBound) {
   for (const std::string& path : {std::string("unix:/x"), std::string("relative"), "/tmp/" + std::string(200, 'x')}) {
     fleet::Options options = FleetOptions();
     options.socket_path = path;
-    EXPECT_FALSE(Fleet::Listen(options, clock_, [](AgentEvent) {}).ok()) << path;
+    EXPECT_FALSE(Fleet::Listen(options, clock_, [](const AgentEvent&) {}).ok()) << path;
   }
 }
 

@@ -20,7 +20,6 @@ using testing::Child;
 using testing::Eventually;
 using testing::Finished;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::RunProgram;
 using testing::TemporaryDirectory;
