@@ -4,12 +4,15 @@
 // leaves either no record and no effect, or a record; replay settles the rest.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "triodrill/injector.h"
 #include "triodrill/status.h"
+#include "triodrill/time.h"
 #include "triodrill/v1/undo.pb.h"
 
 namespace triodrill {
@@ -66,8 +69,15 @@ struct ReplayOutcome {
   std::string problem;   // "" if confirmed
 };
 
-// Reverts, inspects, traces and discharges every record; never stops at the first failure. In
-// injectors/journal/replay.cc (triodrill::replay), for it knows the catalogue.
+struct ReplayMeans {
+  std::function<std::unique_ptr<Injector>(std::string_view kind)> make;  // null for a kind that it does not know
+  Clock& clock;
+  std::string boot_id;
+};
+
+// Reverts, inspects, traces and discharges every record; never stops at the first failure.
+std::vector<ReplayOutcome> ReplayWith(UndoJournal& journal, const ReplayMeans& means);
+// With the injectors of the catalogue. In injectors/journal/replay.cc (triodrill::replay), for it knows them.
 std::vector<ReplayOutcome> Replay(UndoJournal& journal);
 
 }  // namespace triodrill
