@@ -310,6 +310,9 @@ void Stepper::On(AgentLost&& lost) {
 }
 
 void Stepper::On(AgentBack&& back) {
+  // A record that cannot be read may be that of any shot: no silence about a shot is a confirmation beside it.
+  const auto unreadable =
+      std::find_if(back.open.begin(), back.open.end(), [](const v1::OpenFault& fault) { return fault.shot().empty(); });
   for (ShotState& shot : s_.shots) {
     if (shot.shot.node() != back.node || !shot.owed || shot.confirmed) continue;
     if (shot.stage != Stage::kReverting && shot.stage != Stage::kOver) continue;
@@ -321,6 +324,11 @@ void Stepper::On(AgentBack&& back) {
       } else {
         GiveUp(shot, open->problem());
       }
+      continue;
+    }
+    if (unreadable != back.open.end()) {
+      GiveUp(shot, absl::StrCat("the undo record ", unreadable->resource(),
+                                " of the node cannot be read: ", unreadable->problem()));
       continue;
     }
     shot.stage = Stage::kOver;

@@ -24,6 +24,7 @@ class Coordinator {
     std::function<void(int node, v1::CoordinatorSays says)> say;
     std::function<void(int node)> hang_up;
     std::function<void()> restart_job;
+    std::function<std::string()> unfit;  // the truth: why no permit may be given now
   };
   Coordinator(Ground& ground, std::shared_ptr<const v1::Plan> plan, Wire wire);
 

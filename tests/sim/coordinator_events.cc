@@ -11,6 +11,16 @@ namespace {
 
 constexpr Nanos kGatePatience = std::chrono::seconds(5);
 
+// What a node would say that has nothing against it.
+v1::Hello Agreeable(const std::string& node) {
+  v1::Hello hello;
+  hello.set_node(node);
+  hello.set_shadow(true);
+  hello.set_max_hold_ns(Nanos(std::chrono::hours(1)).count());
+  for (const char* kind : {"process.kill", "process.pause", "cpu.throttle"}) hello.add_policy_faults(kind);
+  return hello;
+}
+
 }  // namespace
 
 void Coordinator::Step(const std::string& slot, int64_t step) {
@@ -99,7 +109,10 @@ void Coordinator::AnswerGateIfReady() {
   if (!answered && now() < question_->until) return;
   const gate::Situation situation = Look();
   question_.reset();
-  Feed(conduct::GateSaid{gate::Gate::Evaluate(situation)});
+  gate::Decision decision = gate::Gate::Evaluate(situation);
+  const std::string unfit = wire_.unfit();
+  if (decision.permit && !unfit.empty()) ground_.Violate("a permit was given, and ", unfit);
+  Feed(conduct::GateSaid{std::move(decision)});
 }
 
 gate::Situation Coordinator::Look() const {
@@ -112,6 +125,7 @@ gate::Situation Coordinator::Look() const {
   for (const auto& [name, node] : roster_.nodes()) {
     gate::NodeSight& one = sight.nodes[name];
     one.hello = node.hello;
+    if (open && !one.hello) one.hello = Agreeable(name);
     one.open = open ? std::vector<v1::OpenFault>{} : node.open;
     const Link& link = links_.at(NumberOf(name));
     if (link.greeted && !question_->clocks.contains(name)) one.clock_uncertainty = Offset(link).Width();

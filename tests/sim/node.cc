@@ -47,8 +47,10 @@ class Node::SimInjector final : public Injector {
   }
 
   Status Apply(const v1::UndoRecord& record) override {
-    node_.CheckFire(record);
     node_.Spend(5, 200);
+    const bool same = node_.alive_ && record.fault().target().process().pid() == node_.pid_;
+    if (!same && !node_.ground_.Is(Mutant::kStaleTarget)) return absl::NotFoundError("the process has ended");
+    node_.CheckFire(record);
     if (node_.failing_applies > 0) {
       --node_.failing_applies;
       if (node_.ground_.random.Chance(0.5)) Make(record);
@@ -64,7 +66,8 @@ class Node::SimInjector final : public Injector {
     if (node_.failing_reverts > 0) {
       --node_.failing_reverts;
       node_.Disturb();
-      return absl::InternalError("revert failed");
+      node_.believed_.insert(record.fault().shot());
+      return node_.ground_.Is(Mutant::kUndoUnseen) ? Ok() : absl::InternalError("revert failed");
     }
     if (Kills(record)) return Ok();
     const bool clobbers = node_.ground_.Is(Mutant::kRevertClobbers) && node_.state_ == State::kOthers;
@@ -85,6 +88,9 @@ class Node::SimInjector final : public Injector {
       --node_.failing_looks;
       node_.Disturb();
       return absl::InternalError("nothing could be seen");
+    }
+    if (node_.ground_.Is(Mutant::kUndoUnseen) && node_.believed_.contains(record.fault().shot())) {
+      return Effect{Presence::kAbsent, ""};
     }
     const bool gone = !node_.alive_ || record.fault().target().process().pid() != node_.pid_;
     if (Kills(record)) return Effect{gone ? Presence::kPresent : Presence::kAbsent, ""};
@@ -170,7 +176,8 @@ void Node::Start() {
   spent_ = Nanos(0);
   try {
     if (ground_.Is(Mutant::kUnreadableIsDropped)) {
-      for (const auto& entry : *ReadJournal(disk_.directory())) {
+      const auto entries = ReadJournal(disk_.directory());
+      for (const auto& entry : *entries) {
         if (!entry.record.ok()) disk_.Remove(entry.file);
       }
     }
@@ -200,6 +207,7 @@ void Node::Start() {
 void Node::Die(const std::string& why) {
   ground_.Log(name_, " dies: ", why);
   const uint64_t life = ++life_;
+  gone_since_ = ground_.schedule.now();
   core_ = nullptr;
   journal_ = nullptr;
   spent_ = Nanos(0);
@@ -213,7 +221,7 @@ void Node::Die(const std::string& why) {
                           if (life == life_) Guard();
                         });
   }
-  ground_.schedule.In(random.Between(Nanos(std::chrono::milliseconds(2)), Nanos(std::chrono::seconds(4))),
+  ground_.schedule.In(random.Between(Nanos(std::chrono::milliseconds(2)), Nanos(std::chrono::seconds(8))),
                       [this, life] {
                         if (life == life_) Start();
                       });
@@ -239,6 +247,7 @@ void Node::LosePower() {
   ground_.Log(name_, " loses its power");
   Disturb();
   ++life_;
+  gone_since_ = ground_.schedule.now();
   core_ = nullptr;
   journal_ = nullptr;
   spent_ = Nanos(0);

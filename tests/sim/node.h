@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "injectors/agent/core.h"
@@ -33,6 +34,7 @@ class Node {
   void Die(const std::string& why);  // SIGKILL; its guardian undoes what is owed, and it is started again
   void LosePower();                  // everything on it begins anew
   bool running() const { return core_ != nullptr; }
+  TimePoint gone_since() const { return gone_since_; }
   // It has given an undo up, and says so.
   bool says_undo_is_owed() const { return core_ != nullptr && core_->UndoNotConfirmed(); }
 
@@ -54,6 +56,7 @@ class Node {
 
   // What a world bends.
   Disk& disk() { return disk_; }
+  const Disk& disk() const { return disk_; }
   std::optional<int> dies_after;  // so many steps
   int failing_applies = 0;
   int failing_reverts = 0;
@@ -119,8 +122,10 @@ class Node {
   State state_ = State::kHealthy;
   bool alive_ = true;
   int pid_;
-  std::string held_by_;  // the shot
+  std::string held_by_;             // the shot
+  std::set<std::string> believed_;  // a mutant: of these, what was asked for is taken for done
   TimePoint undisturbed_since_{};
+  TimePoint gone_since_{};
 };
 
 }  // namespace triodrill::sim

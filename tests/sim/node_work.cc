@@ -149,7 +149,11 @@ void Node::TellOfRank(bool appeared) {
   seen.mutable_rank()->set_rank(number_);
   seen.mutable_at()->set_earliest_node_ns(ToNanos(Clock()));
   seen.mutable_at()->set_latest_node_ns(ToNanos(Clock()));
-  wire_.say(number_, std::move(says));
+  // Who watches looks now and then.
+  const Nanos lag = ground_.random.Between(Nanos(0), Nanos(std::chrono::milliseconds(300)));
+  ground_.schedule.In(lag, [this, life = life_, says] {
+    if (life == life_ && connected_) wire_.say(number_, says);
+  });
 }
 
 void Node::StartRank() {

@@ -34,14 +34,18 @@ std::string Planned::Text() const {
              lasting.count() / 1'000'000, " ms, count ", count, ")");
 }
 
-std::vector<Planned> DrawTroubles(uint64_t seed) {
+std::vector<Planned> DrawTroubles(uint64_t seed, const std::vector<Trouble>& favoured) {
   Random random(seed ^ 0x7472696f6472696c);
   constexpr std::array kHowMany = {0, 1, 1, 1, 2, 2, 2, 3, 3, 5};
+  const int many = favoured.empty() ? kHowMany[random.Below(kHowMany.size())] : 5;
   std::vector<Planned> troubles;
-  for (int i = 0; i < kHowMany[random.Below(kHowMany.size())]; ++i) {
+  for (int i = 0; i < many; ++i) {
     Planned& one = troubles.emplace_back();
-    one.what = static_cast<Trouble>(random.Below(static_cast<uint64_t>(Trouble::kCount)));
-    one.at = random.Between(Nanos(0), Nanos(std::chrono::seconds(16)));
+    one.what = favoured.empty() ? static_cast<Trouble>(random.Below(static_cast<uint64_t>(Trouble::kCount)))
+                                : favoured[random.Below(favoured.size())];
+    // Half of them where the first faults are.
+    const bool early = random.Chance(0.5) || !favoured.empty();
+    one.at = random.Between(Nanos(0), Nanos(std::chrono::seconds(early ? 6 : 16)));
     one.node = static_cast<int>(random.Below(3));
     one.lasting = random.Between(Nanos(std::chrono::milliseconds(50)), Nanos(std::chrono::seconds(5)));
     one.count = static_cast<int>(random.Between(1, 60));

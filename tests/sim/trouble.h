@@ -43,6 +43,7 @@ struct Planned {
   std::string Text() const;
 };
 
-std::vector<Planned> DrawTroubles(uint64_t seed);
+// Of all kinds; or, if any are favoured, of these alone, and more of them.
+std::vector<Planned> DrawTroubles(uint64_t seed, const std::vector<Trouble>& favoured);
 
 }  // namespace triodrill::sim

@@ -10,7 +10,6 @@
 #include "tests/sim/job.h"
 #include "tests/sim/network.h"
 #include "tests/sim/node.h"
-#include "tests/sim/trouble.h"
 #include "tests/unit/plan/world.h"
 
 namespace triodrill::sim {
@@ -59,6 +58,7 @@ class World {
   void Make(const Planned& trouble);
   void MakeOfDisk(const Planned& trouble, Node& node);
   void Later(Nanos in, std::function<void()> what) { ground_.schedule.In(in, std::move(what)); }
+  std::string Unfit() const;
   void CheckAlways();
   void CheckEnd();
   void CheckVerdict();
@@ -75,10 +75,11 @@ class World {
   std::unique_ptr<Job> job_;
   std::vector<std::optional<TimePoint>> held_since_{kNodes};
   bool end_checked_ = false;
+  bool healed_ = false;
 };
 
 World::World(const Wish& wish, const std::string& scratch)
-    : wish_(wish), ground_(wish.seed), troubles_(DrawTroubles(wish.seed)) {
+    : wish_(wish), ground_(wish.seed), troubles_(DrawTroubles(wish.seed, wish.favoured)) {
   ground_.mutant = wish.mutant;
   ground_.talk = wish.talk;
   ground_.schedule.RunUntil(TimePoint(std::chrono::hours(1)));  // no clock begins at zero
@@ -106,7 +107,8 @@ World::World(const Wish& wish, const std::string& scratch)
   coordinator_ = std::make_unique<Coordinator>(
       ground_, std::make_shared<v1::Plan>(DrawPlan(ground_.random)),
       Coordinator::Wire{[this](int node, v1::CoordinatorSays says) { network_->Say(node, says); },
-                        [this](int node) { network_->CoordinatorHangsUp(node); }, [this] { job_->Restart(); }});
+                        [this](int node) { network_->CoordinatorHangsUp(node); }, [this] { job_->Restart(); },
+                        [this] { return Unfit(); }});
   job_ = std::make_unique<Job>(ground_, nodes_, *coordinator_);
 }
 
@@ -150,6 +152,7 @@ void World::Tick() {
 // ---- what goes wrong
 
 void World::Make(const Planned& trouble) {
+  if (healed_) return;
   ground_.Log("trouble: ", trouble.Text());
   Node& node = At(trouble.node);
   switch (trouble.what) {
@@ -232,6 +235,7 @@ void World::MakeOfDisk(const Planned& trouble, Node& node) {
 }
 
 void World::Heal() {
+  healed_ = true;
   network_->slow = Nanos(0);
   for (int i = 0; i < kNodes; ++i) {
     network_->Heal(i);
@@ -248,6 +252,19 @@ void World::Heal() {
 }
 
 // ---- what must be true
+
+// Why no permit may be given now; "" if one may.
+std::string World::Unfit() const {
+  for (const auto& node : nodes_) {
+    if (node->state() == Node::State::kOurs) return Cat(node->name(), " is held");
+    // The coordinator has had the time to see it.
+    if (!node->running() && ground_.schedule.now() - node->gone_since() > kLease + std::chrono::seconds(1)) {
+      return Cat(node->name(), "'s agent is gone");
+    }
+    for (const std::string& file : node->disk().Names(".undo")) return Cat(node->name(), " owes the undo ", file);
+  }
+  return "";
+}
 
 // At every moment.
 void World::CheckAlways() {
@@ -312,7 +329,8 @@ void World::CheckAtRest() {
   for (const auto& node : nodes_) {
     bool unreadable = false;
     std::string open;
-    for (const auto& entry : *ReadJournal(node->disk().directory())) {
+    const auto entries = ReadJournal(node->disk().directory());
+    for (const auto& entry : *entries) {
       if (entry.record.ok()) {
         Append(open, " ", entry.file);
       } else {
@@ -332,7 +350,7 @@ void World::CheckAtRest() {
 Found Simulate(const Wish& wish, const std::string& scratch) { return World(wish, scratch).Run(); }
 
 Wish Minimised(Wish wish, const std::string& scratch) {
-  const size_t troubles = DrawTroubles(wish.seed).size();
+  const size_t troubles = DrawTroubles(wish.seed, wish.favoured).size();
   for (size_t i = 0; i < troubles; ++i) {
     if (!wish.without.insert(i).second) continue;
     if (Simulate(wish, scratch).violations.empty()) wish.without.erase(i);

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "tests/sim/mutants.h"
+#include "tests/sim/trouble.h"
 
 namespace triodrill::sim {
 
 struct Wish {
   uint64_t seed = 1;
   Mutant mutant = Mutant::kNone;
-  std::set<size_t> without;  // troubles of the seed that are left out, by number
-  bool talk = false;         // keep the log
+  std::vector<Trouble> favoured = {};
+  std::set<size_t> without = {};  // troubles of the seed that are left out, by number
+  bool talk = false;              // keep the log
 };
 
 struct Found {

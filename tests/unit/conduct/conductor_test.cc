@@ -211,41 +211,6 @@ TEST(Conductor, ALostAgentIsWaitedForAndItsReplayIsTheConfirmation) {
   EXPECT_TRUE(stage.First(What::kReverted)->reverted().confirmed());
 }
 
-TEST(Conductor, AnAgentThatComesBackWithAnOpenRecordIsAnUnconfirmedUndo) {
-  Stage stage(PauseDrill(1, 0));
-  bool done = false;
-  stage.every_tick = [&](Stage& s) {
-    const v1::Fact* landed = s.First(What::kLanded);
-    if (landed == nullptr || done) return;
-    done = true;
-    s.Feed(conduct::AgentLost{landed->landed().node(), "stream broken"});
-    v1::OpenFault open;
-    open.set_shot(landed->landed().shot());
-    open.set_problem("EIO");
-    s.Feed(conduct::AgentBack{landed->landed().node(), {open}});
-  };
-  stage.Run();
-  EXPECT_EQ(stage.outcome(), "broken");
-}
-
-TEST(Conductor, AnAgentThatOnlyLostItsStreamIsToldToRevert) {
-  Stage stage(PauseDrill(1, 0));
-  bool done = false;
-  stage.every_tick = [&](Stage& s) {
-    const v1::Fact* landed = s.First(What::kLanded);
-    if (landed == nullptr || done) return;
-    done = true;
-    s.Feed(conduct::AgentLost{landed->landed().node(), "stream broken"});
-    v1::OpenFault open;
-    open.set_shot(landed->landed().shot());
-    s.Feed(conduct::AgentBack{landed->landed().node(), {open}});
-  };
-  stage.Run();
-  EXPECT_EQ(stage.outcome(), "finished");
-  EXPECT_TRUE(stage.held().empty());
-  EXPECT_THAT(stage.log(), ElementsAre("prepare", "arm", "revert"));
-}
-
 TEST(Conductor, TroubleWithTheEvidenceUndoesEverythingAndEndsTheRun) {
   Stage stage(PauseDrill(3, 0));
   bool done = false;
