@@ -10,7 +10,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 v1::Fact State(int64_t step, const std::string& hash, const std::string& shard = "0") {
   v1::Fact fact;
