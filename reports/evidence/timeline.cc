@@ -7,6 +7,7 @@
 
 #include "absl/memory/memory.h"
 #include "reports/evidence/files.h"
+#include "reports/evidence/timeline_reader.h"
 #include "triodrill/schema/json.h"
 
 namespace triodrill {
@@ -16,6 +17,7 @@ constexpr size_t kGroupBytes = size_t{64} << 10;
 constexpr size_t kDigestLength = 64;
 constexpr std::string_view kChainKey = ",\"prev\":\"";
 constexpr std::string_view kChainEnd = "\"}";
+constexpr size_t kLongestLine = size_t{16} << 20;
 constexpr size_t kSuffixLength = kChainKey.size() + kDigestLength + kChainEnd.size();
 
 std::string Genesis() { return std::string(kDigestLength, '0'); }
@@ -124,22 +126,41 @@ Status TimelineWriter::Sync() {
   return Ok();
 }
 
-Result<Timeline> ParseTimeline(std::string_view text) {
-  Timeline timeline;
-  std::string previous = Genesis();
-  int64_t number = 0;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    if (end == std::string_view::npos) {
-      timeline.problem = absl::StrCat("line ", number + 1, " is cut: its writer died while writing it");
-      break;
+TimelineReader::TimelineReader() : previous_(Genesis()) {}
+
+Status TimelineReader::Line(std::string_view line) {
+  TRIODRILL_ASSIGN_OR_RETURN(v1::Fact fact, ParseLine(line, ++number_, previous_));
+  timeline_.facts.push_back(std::move(fact));
+  return Ok();
+}
+
+Status TimelineReader::Add(std::string_view piece) {
+  for (size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+    if (cut_.empty()) {
+      TRIODRILL_RETURN_IF_ERROR(Line(piece.substr(0, end)));
+    } else {
+      cut_ += piece.substr(0, end);
+      TRIODRILL_RETURN_IF_ERROR(Line(cut_));
+      cut_.clear();
     }
-    TRIODRILL_ASSIGN_OR_RETURN(v1::Fact fact, ParseLine(text.substr(0, end), ++number, previous));
-    timeline.facts.push_back(std::move(fact));
-    text.remove_prefix(end + 1);
+    piece.remove_prefix(end + 1);
   }
-  JudgeCompleteness(timeline);
-  return timeline;
+  cut_ += piece;
+  return cut_.size() <= kLongestLine ? Ok() : Corrupt(number_ + 1, "longer than any fact");
+}
+
+Result<Timeline> TimelineReader::Finish() {
+  if (!cut_.empty()) {
+    timeline_.problem = absl::StrCat("line ", number_ + 1, " is cut: its writer died while writing it");
+  }
+  JudgeCompleteness(timeline_);
+  return std::move(timeline_);
+}
+
+Result<Timeline> ParseTimeline(std::string_view text) {
+  TimelineReader reader;
+  TRIODRILL_RETURN_IF_ERROR(reader.Add(text));
+  return reader.Finish();
 }
 
 Result<Timeline> ReadTimeline(const std::string& path) {
