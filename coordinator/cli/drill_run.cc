@@ -20,6 +20,7 @@
 #include "coordinator/watch/log_follower.h"
 #include "coordinator/watch/state_reference.h"
 #include "reports/evidence/files.h"
+#include "reports/evidence/seal.h"
 
 namespace triodrill::cli {
 namespace {
@@ -216,6 +217,7 @@ class Runner {
     if (!loaded.ok()) return Broken(std::move(result), loaded.status());
     result.derived = Derive(*loaded);
     saved = WriteDerived(*bundle_, *result.derived);
+    if (saved.ok()) saved = Seal(*bundle_, *result.derived, request_.signer);
     if (saved.ok()) saved = bundle_->Complete();
     if (!saved.ok()) return Broken(std::move(result), saved);
     result.exit_code = result.derived->verdict.exit_code;

@@ -6,6 +6,7 @@
 
 #include "coordinator/cli/session.h"
 #include "reports/evidence/derive.h"
+#include "reports/evidence/signing.h"
 #include "triodrill/exit_code.h"
 
 namespace triodrill::cli {
@@ -15,7 +16,8 @@ struct DrillRequest {
   std::string drill_text;  // as written: kept in the bundle
   std::string partition_text;
   std::string pipeline_text;
-  Bundle bundle;  // fresh: proved writable before anything was brought up
+  Bundle bundle;                       // fresh: proved writable before anything was brought up
+  const SigningKey* signer = nullptr;  // null: the bundle is not signed
 };
 
 struct DrillResult {

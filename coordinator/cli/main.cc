@@ -20,6 +20,9 @@ struct Parsed {
   DemoOptions demo;
   StateOptions state;
   JudgeOptions judge;
+  VerifyOptions verify;
+  CompareBundlesOptions compare;
+  KeygenOptions keygen;
   ReportOptions report;
   FaultsOptions faults;
   ExplainOptions explain;
@@ -46,6 +49,7 @@ void AddOffline(CLI::App& app, Parsed& parsed) {
   plan->add_option("drill", parsed.plan.drill, "Drill file")->required();
   AddWhere(*plan, parsed.plan.where);
   plan->add_flag("--json", parsed.plan.json, "The plan itself, as plan.json holds it");
+  plan->add_flag("--power", parsed.plan.power, "How many trials the objectives need, instead of the plan");
   plan->callback([&] { parsed.verb = [&] { return ShowPlan(parsed.plan); }; });
 
   CLI::App* judge = app.add_subcommand("judge", "Measure and judge a bundle again from its timeline");
@@ -89,6 +93,28 @@ void AddOffline(CLI::App& app, Parsed& parsed) {
   });
 }
 
+void AddEvidence(CLI::App& app, Parsed& parsed) {
+  CLI::App* verify = app.add_subcommand("verify", "What a bundle proves: signature, digests, chain, verdict");
+  verify->add_option("bundle", parsed.verify.bundle, "Directory of the bundle")->required();
+  verify->add_option("--key", parsed.verify.key, "Public key of whom you trust: signing.pub")->required();
+  verify->add_flag("--json", parsed.verify.json, "One JSON object on standard output");
+  verify->callback([&] { parsed.verb = [&] { return Verify(parsed.verify); }; });
+
+  CLI::App* compare = app.add_subcommand("compare", "Is a run worse than another of the same drill?");
+  compare->add_option("base", parsed.compare.base, "Bundle of the run before")->required();
+  compare->add_option("new", parsed.compare.next, "Bundle of the run now")->required();
+  compare->add_option("--max-regression", parsed.compare.max_regression, "What may be worse (default: 10%)");
+  compare->add_option("--alpha", parsed.compare.alpha, "Chance of a false alarm (default: 0.05)");
+  compare->add_flag("--across", parsed.compare.across, "Also where drill, profile or environment differ");
+  compare->add_flag("--json", parsed.compare.json, "One JSON object on standard output");
+  compare->add_flag("--md", parsed.compare.md, "Markdown on standard output, for the page of a job");
+  compare->callback([&] { parsed.verb = [&] { return CompareBundles(parsed.compare); }; });
+
+  CLI::App* keygen = app.add_subcommand("keygen", "Make a pair of keys: signing.key for run, signing.pub for verify");
+  keygen->add_option("--out", parsed.keygen.out, "Directory of the two files; nothing is written over")->required();
+  keygen->callback([&] { parsed.verb = [&] { return Keygen(parsed.keygen); }; });
+}
+
 void AddOnline(CLI::App& app, Parsed& parsed, const std::function<Interrupts&()>& interrupts) {
   CLI::App* run = app.add_subcommand("run", "Run a drill and leave its evidence");
   run->add_option("drill", parsed.run.drill, "Drill file")->required();
@@ -99,6 +125,8 @@ void AddOnline(CLI::App& app, Parsed& parsed, const std::function<Interrupts&()>
       ->check(CLI::Range(0, 10000));
   run->add_option("--seed", parsed.run.seed, "Seed, instead of the drill's own")->check(CLI::NonNegativeNumber);
   run->add_option("--out", parsed.run.out, "Directory of the bundle; new or empty (default: triodrill-out/NAME-RUN)");
+  run->add_option("--sign", parsed.run.sign, "Private key that signs the bundle: signing.key of keygen")
+      ->envname("TRIODRILL_SIGNING_KEY");
   run->add_flag("--json", parsed.run.json, "One JSON object on standard output");
   run->add_flag("-q,--quiet", parsed.run.quiet, "No progress, problems only");
   run->callback([&, interrupts] { parsed.verb = [&, interrupts] { return Run(parsed.run, interrupts()); }; });
@@ -144,6 +172,7 @@ ExitCode Main(int argc, char** argv) {
   std::unique_ptr<Interrupts> interrupts;
   Parsed parsed;
   AddOffline(app, parsed);
+  AddEvidence(app, parsed);
   AddOnline(app, parsed, [&interrupts]() -> Interrupts& {
     if (!interrupts) interrupts = std::make_unique<Interrupts>();
     return *interrupts;

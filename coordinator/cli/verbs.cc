@@ -23,6 +23,10 @@ std::vector<VerbWords> MakeVerbs() {
   OptionWords format = Value("--format", "how the report is written");
   format.choices = {"text", "md", "html", "json"};
   const OptionWords report = Value("--out", "file that the report is written to", Word::kFile);
+  const OptionWords power = Flag("--power", "how many trials the objectives need");
+  const OptionWords sign = Value("--sign", "private key that signs the bundle", Word::kFile);
+  const OptionWords key = Value("--key", "public key of whom you trust", Word::kFile);
+  const OptionWords keys = Value("--out", "directory of the two keys", Word::kDirectory);
   OptionWords schema = Value("--json-schema", "JSON Schema of a kind of file, for editors");
   schema.choices = {"Drill", "Partition", "Pipeline", "AgentPolicy", "ShadowPolicy"};
   return {
@@ -33,12 +37,25 @@ std::vector<VerbWords> MakeVerbs() {
        {"drill", "partition", "pipeline"},
        {schema}},
       {"faults", "list the faults", Word::kNothing, {}, {json}},
-      {"plan", "what a run would do", Word::kDrill, {}, {partition, pipeline, state, json}},
-      {"run", "run a drill", Word::kDrill, {}, {partition, pipeline, state, trials, sham, seed, out, json, quiet}},
+      {"plan", "what a run would do", Word::kDrill, {}, {partition, pipeline, state, json, power}},
+      {"run",
+       "run a drill",
+       Word::kDrill,
+       {},
+       {partition, pipeline, state, trials, sham, seed, out, sign, json, quiet}},
       {"abort", "stop a run and undo its faults", Word::kNothing, {}, {partition, pipeline, state}},
       {"recover", "undo what a run left behind", Word::kNothing, {}, {partition, pipeline, state}},
       {"judge", "derive figures and verdict from a bundle", Word::kBundle, {}, {json}},
       {"report", "write the report of a bundle, or of several", Word::kBundle, {}, {format, report}},
+      {"verify", "what a bundle proves", Word::kBundle, {}, {key, json}},
+      {"compare",
+       "is a run worse than another",
+       Word::kBundle,
+       {},
+       {Value("--max-regression", "what may be worse, as in 10%"), Value("--alpha", "chance of a false alarm"),
+        Flag("--across", "also where drill, profile or environment differ"), json,
+        Flag("--md", "Markdown on standard output")}},
+      {"keygen", "make a pair of keys", Word::kNothing, {}, {keys}},
       {"shadow",
        "the embedded shadow partition",
        Word::kNothing,

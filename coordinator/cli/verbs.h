@@ -26,6 +26,7 @@ struct PlanOptions {
   std::string drill;
   Where where;
   bool json = false;
+  bool power = false;  // how many trials the objectives need, instead
 };
 struct RunOptions {
   std::string drill;
@@ -34,6 +35,7 @@ struct RunOptions {
   int sham = -1;
   int64_t seed = -1;
   std::string out;
+  std::string sign;  // private key that signs the bundle; "": not signed
   bool json = false;
   bool quiet = false;
 };
@@ -51,6 +53,23 @@ struct JudgeOptions {
   std::string bundle;
   bool json = false;
 };
+struct VerifyOptions {
+  std::string bundle;
+  std::string key;  // public
+  bool json = false;
+};
+struct CompareBundlesOptions {
+  std::string base;
+  std::string next;
+  std::string max_regression = "10%";
+  std::string alpha = "0.05";
+  bool across = false;  // also where drill, profile or environment differ
+  bool json = false;
+  bool md = false;
+};
+struct KeygenOptions {
+  std::string out;
+};
 struct ReportOptions {
   std::vector<std::string> bundles;
   std::string format = "text";
@@ -64,11 +83,15 @@ struct ExplainOptions {
   std::string json_schema;  // a kind
 };
 
-// Need no root, no agent, no network. verbs_offline.cc, verbs_bundle.cc
+// Need no root, no agent, no network. verbs_offline.cc, verbs_bundle.cc, verbs_compare.cc,
+// verbs_evidence.cc
 ExitCode Validate(const ValidateOptions& options);
 ExitCode ShowPlan(const PlanOptions& options);
 ExitCode Judge(const JudgeOptions& options);
 ExitCode Report(const ReportOptions& options);
+ExitCode Verify(const VerifyOptions& options);
+ExitCode Keygen(const KeygenOptions& options);
+ExitCode CompareBundles(const CompareBundlesOptions& options);
 ExitCode Faults(const FaultsOptions& options);
 ExitCode ExplainSchema(const ExplainOptions& options);
 

@@ -10,6 +10,7 @@
 #include "coordinator/gate/gate.h"
 #include "coordinator/load/read.h"
 #include "coordinator/plan/plan.h"
+#include "reports/compare/power_text.h"
 #include "reports/evidence/bundle.h"
 #include "triodrill/schema/catalogue.h"
 #include "triodrill/schema/explain.h"
@@ -111,6 +112,11 @@ ExitCode ShowPlan(const PlanOptions& options) {
       PrintError(absl::StrCat(drill->file, ": ", refusal.what, "; hint: ", refusal.hint));
     }
     return outcome.refusals.front().exit_code;
+  }
+  if (options.power) {
+    const v1::Trials& trials = outcome.plan->drill().spec().trials();
+    std::fputs(PowerText(trials.faulted(), trials.sham(), {}).c_str(), stdout);
+    return ExitCode::kPassed;
   }
   const std::vector<v1::Check> checks = gate::Gate::Beforehand(*outcome.plan);
   bool permitted = true;

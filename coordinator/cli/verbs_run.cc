@@ -40,6 +40,18 @@ std::optional<Bundle> MakeBundle(const std::string& directory) {
   return std::nullopt;
 }
 
+// The key that signs, before anything is brought up. False: one was given and cannot be used.
+bool ReadSigner(const std::string& path, std::optional<SigningKey>& signer) {
+  if (path.empty()) return true;
+  Result<SigningKey> key = SigningKey::Load(path);
+  if (!key.ok()) {
+    PrintError(absl::StrCat("the bundle could not be signed: ", key.status().message(), "; nothing was touched"));
+    return false;
+  }
+  signer = *std::move(key);
+  return true;
+}
+
 // The command line may change how often a drill is run, never what it does or expects.
 void Override(v1::Drill& drill, int trials, int sham, int64_t seed) {
   if (trials >= 0) drill.mutable_spec()->mutable_trials()->set_faulted(trials);
@@ -67,6 +79,9 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
     return ExitCode::kUsage;
   }
 
+  std::optional<SigningKey> signer;
+  if (!ReadSigner(options.sign, signer)) return ExitCode::kInvalidFile;
+
   coordinator::SystemClock clock;
   Voice voice(clock, options.quiet);
   const std::string run_id = NewRunId();
@@ -80,7 +95,9 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
     PrintError(std::string(session.status().message()));
     return CodeOf(session.status());
   }
-  const DrillResult result = RunDrill(**session, RequestOf(*drill, *profiles, *std::move(bundle)), clock, voice);
+  DrillRequest request = RequestOf(*drill, *profiles, *std::move(bundle));
+  if (signer) request.signer = &*signer;
+  const DrillResult result = RunDrill(**session, request, clock, voice);
   const Status closed = (*session)->Close();
   if (!result.derived) {
     PrintError(result.problem);

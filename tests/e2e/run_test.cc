@@ -56,8 +56,10 @@ class RunTest : public ::testing::Test {
 };
 
 TEST_F(RunTest, KillingARankCostsTheJobARestartAndIsMeasuredInIntervals) {
-  const auto run = partition_.StartRun("software/kill-one-rank.yaml",
-                                       {"--trials", "1", "--sham", "1", "--json", "--out", partition_.Path("b")});
+  ASSERT_EQ(partition_.Start({"keygen", "--out", partition_.Path("keys")})->Wait(kLong), 0);
+  const auto run = partition_.StartRun(
+      "software/kill-one-rank.yaml", {"--trials", "1", "--sham", "1", "--json", "--out", partition_.Path("b"), "--sign",
+                                      partition_.Path("keys/signing.key")});
   const std::optional<int> code = run->Wait(kLong);
   ASSERT_TRUE(code.has_value());
   SCOPED_TRACE(run->Err());
@@ -82,6 +84,12 @@ TEST_F(RunTest, KillingARankCostsTheJobARestartAndIsMeasuredInIntervals) {
   const auto judge = partition_.Start({"judge", partition_.Path("b")});
   EXPECT_EQ(judge->Wait(kLong), code);
   EXPECT_THAT(judge->Err(), HasSubstr("equal to the byte"));
+
+  const auto verify = partition_.Start({"verify", partition_.Path("b"), "--key", partition_.Path("keys/signing.pub")});
+  EXPECT_EQ(verify->Wait(kLong), 0) << verify->Out() << verify->Err();
+  std::ofstream(partition_.Path("b") + "/raw/added.log") << "x";
+  const auto again = partition_.Start({"verify", partition_.Path("b"), "--key", partition_.Path("keys/signing.pub")});
+  EXPECT_EQ(again->Wait(kLong), 1) << again->Out();
 }
 
 TEST_F(RunTest, APausedRankIsNeverNoticedAndTheDrillSaysSo) {

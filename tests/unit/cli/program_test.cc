@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -138,6 +139,59 @@ TEST_F(ProgramTest, ABundleThatIsNoneIsAnInvalidFile) {
   EXPECT_EQ(Call({"judge", dir_.path()}), 65);
   EXPECT_THAT(err_, StartsWith("triodrill: error: "));
   EXPECT_EQ(Call({"report", "/nowhere"}), 65);
+}
+
+TEST_F(ProgramTest, KeygenMakesTwoKeysAndWritesOverNone) {
+  ASSERT_EQ(Call({"keygen", "--out", dir_ / "keys"}), 0) << err_;
+  const std::string key = triodrill::testing::Slurp(dir_ / "keys/signing.key");
+  EXPECT_THAT(key, StartsWith("-----BEGIN PRIVATE KEY-----"));
+  EXPECT_EQ(Call({"keygen", "--out", dir_ / "keys"}), 3);
+  EXPECT_THAT(err_, HasSubstr("never written over"));
+  EXPECT_EQ(triodrill::testing::Slurp(dir_ / "keys/signing.key"), key);
+  EXPECT_EQ(Call({"keygen"}), 64);
+}
+
+TEST_F(ProgramTest, VerifySaysWhatABundleThatNobodySignedDoesNotProve) {
+  ASSERT_EQ(Call({"keygen", "--out", dir_.path()}), 0) << err_;
+  EXPECT_EQ(Call({"verify", kSource + "/tests/golden/kill", "--key", dir_ / "signing.pub"}), 2) << err_;
+  EXPECT_THAT(out_, StartsWith("NOT PROVED"));
+  EXPECT_EQ(Call({"verify", kSource + "/tests/golden/kill", "--key", dir_ / "signing.pub", "--json"}), 2);
+  EXPECT_EQ(Json::parse(out_, nullptr, false).value("exit_code", -1), 2) << out_;
+  EXPECT_EQ(Call({"verify", dir_.path(), "--key", dir_ / "signing.pub"}), 65);
+  EXPECT_EQ(Call({"verify", kSource + "/tests/golden/kill", "--key", dir_ / "signing.key"}), 65);
+  EXPECT_EQ(Call({"verify", kSource + "/tests/golden/kill"}), 64);
+}
+
+TEST_F(ProgramTest, ARunThatCannotBeSignedTouchesNothing) {
+  EXPECT_EQ(Call({"run", kLibrary + "software/kill-one-rank.yaml", "--sign", dir_ / "nowhere", "--out", dir_ / "b",
+                  "--state-dir", dir_ / "s"}),
+            65);
+  EXPECT_THAT(err_, HasSubstr("nothing was touched"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "b"));
+}
+
+TEST_F(ProgramTest, CompareAnswersWithTheExitCodesOfARun) {
+  const std::string golden = kSource + "/tests/golden/";
+  EXPECT_EQ(Call({"compare", golden + "kill", golden + "kill"}), 2) << err_;
+  EXPECT_THAT(out_, StartsWith("NOT ENOUGH TRIALS kill-one-rank"));
+  EXPECT_THAT(out_, HasSubstr("on each side would be enough"));
+  EXPECT_EQ(Call({"compare", golden + "kill", golden + "pause"}), 3);
+  EXPECT_THAT(out_, HasSubstr("drill.name"));
+  EXPECT_EQ(Call({"compare", golden + "kill", golden + "pause", "--across", "--json"}), 2);
+  EXPECT_EQ(Json::parse(out_, nullptr, false).value("change", ""), "not_enough_trials") << out_;
+  EXPECT_EQ(Call({"compare", golden + "kill", golden + "writer-died"}), 65);
+  EXPECT_THAT(err_, HasSubstr("incomplete"));
+  EXPECT_EQ(Call({"compare", golden + "kill", dir_.path()}), 65);
+  EXPECT_EQ(Call({"compare", golden + "kill", golden + "kill", "--alpha", "2"}), 64);
+  EXPECT_EQ(Call({"compare", golden + "kill", golden + "kill", "--max-regression", "a lot"}), 64);
+  EXPECT_EQ(Call({"compare", golden + "kill", golden + "kill", "--md", "--json"}), 64);
+  EXPECT_EQ(Call({"compare", golden + "kill"}), 64);
+}
+
+TEST_F(ProgramTest, APlanSaysHowManyTrialsItsObjectivesNeed) {
+  ASSERT_EQ(Call({"plan", kLibrary + "software/kill-one-rank.yaml", "--power"}), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("Planned: "));
+  EXPECT_THAT(out_, HasSubstr("299"));
 }
 
 TEST_F(ProgramTest, NothingIsUpIsAnAnswer) {
