@@ -64,7 +64,7 @@ ExitCode CompareBundles(const CompareBundlesOptions& options) {
   if (!base) return ExitCode::kInvalidFile;
   const std::optional<Side> next = Read(options.next);
   if (!next) return ExitCode::kInvalidFile;
-  const Comparison comparison = Compare(base->run(), next->run(), *limits, options.across);
+  const RunComparison comparison = Compare(base->run(), next->run(), *limits, options.across);
   const std::string text = options.json ? ComparisonJson(comparison)
                            : options.md ? ComparisonMarkdown(comparison)
                                         : ComparisonText(comparison, isatty(STDOUT_FILENO) == 1);

@@ -37,7 +37,7 @@ std::string NamesOf(const std::vector<MetricChange>& metrics, Change change) {
   return names;
 }
 
-std::string Headline(const Comparison& comparison) {
+std::string Headline(const RunComparison& comparison) {
   const std::string limit = PercentText(comparison.options.max_regression);
   const auto say = [&](const char* word, const std::string& what) {
     return Cat(word, " ", comparison.drill, ": ", what);
@@ -97,8 +97,8 @@ std::vector<MetricChange> CompareMetrics(const std::vector<MetricSamples>& sampl
   return metrics;
 }
 
-Comparison Compare(const ComparedRun& base, const ComparedRun& next, const CompareOptions& options, bool across) {
-  Comparison comparison;
+RunComparison Compare(const ComparedRun& base, const ComparedRun& next, const CompareOptions& options, bool across) {
+  RunComparison comparison;
   comparison.drill = next.trio->drill;
   comparison.options = options;
   comparison.base_bundle = base.bundle;

@@ -20,27 +20,27 @@ struct ComparedRun {
 };
 
 // What is not the same in the two runs, so that a change of the figures may come from it.
-struct Difference {
+struct RunDifference {
   std::string what;  // "partition.environment.nccl"
   std::string base;
   std::string next;
 };
 
 // Of drill, profile and environment: such runs are not compared unless that is asked for.
-std::vector<Difference> DifferencesOf(const v1::Plan& base, const v1::Plan& next);
+std::vector<RunDifference> DifferencesOf(const v1::Plan& base, const v1::Plan& next);
 // Worth knowing, and no reason not to compare: version of the tool, host, kernel.
-std::vector<Difference> RemarksOn(const Trio& base, const Trio& next);
+std::vector<RunDifference> RemarksOn(const Trio& base, const Trio& next);
 
 // What is compared, trial by trial; metrics that neither run has are left out.
 std::vector<MetricSamples> SamplesOf(const ComparedRun& base, const ComparedRun& next);
 
-struct Comparison {
+struct RunComparison {
   std::string drill;
   CompareOptions options;
   std::string base_bundle, next_bundle;
   std::string base_headline, next_headline;
-  std::vector<Difference> differences;
-  std::vector<Difference> remarks;
+  std::vector<RunDifference> differences;
+  std::vector<RunDifference> remarks;
   bool refused = false;  // there are differences, and --across was not given: nothing was compared
   std::vector<MetricChange> metrics;
   Change change = Change::kTooFew;  // the worst of them
@@ -51,10 +51,10 @@ struct Comparison {
 // The metrics alone, with Holm's correction over all of them.
 std::vector<MetricChange> CompareMetrics(const std::vector<MetricSamples>& samples, const CompareOptions& options);
 
-Comparison Compare(const ComparedRun& base, const ComparedRun& next, const CompareOptions& options, bool across);
+RunComparison Compare(const ComparedRun& base, const ComparedRun& next, const CompareOptions& options, bool across);
 
-std::string ComparisonText(const Comparison& comparison, bool colour);
-std::string ComparisonMarkdown(const Comparison& comparison);
-std::string ComparisonJson(const Comparison& comparison);
+std::string ComparisonText(const RunComparison& comparison, bool colour);
+std::string ComparisonMarkdown(const RunComparison& comparison);
+std::string ComparisonJson(const RunComparison& comparison);
 
 }  // namespace triodrill

@@ -87,7 +87,7 @@ std::string WhyText(const MetricChange& metric) {
   return Cat("about ", *metric.trials_needed, " on each side would be enough");
 }
 
-const char* ColourOf(const Comparison& comparison) {
+const char* ColourOf(const RunComparison& comparison) {
   if (comparison.refused || comparison.change == Change::kTooFew) return "\x1b[1;33m";
   return comparison.change == Change::kRegressed ? "\x1b[1;31m" : "\x1b[1;32m";
 }
@@ -97,11 +97,11 @@ std::string Padded(std::string text, size_t width) {
   return text;
 }
 
-void AppendDifferences(const Comparison& comparison, std::string& text) {
-  const auto add = [&](const char* title, const std::vector<Difference>& list) {
+void AppendDifferences(const RunComparison& comparison, std::string& text) {
+  const auto add = [&](const char* title, const std::vector<RunDifference>& list) {
     if (list.empty()) return;
     Append(text, "  ", title, "\n");
-    for (const Difference& one : list) {
+    for (const RunDifference& one : list) {
       Append(text, "    ", Padded(PlainText(one.what), 34), " ", PlainText(one.base.empty() ? "(none)" : one.base),
              " -> ", PlainText(one.next.empty() ? "(none)" : one.next), "\n");
     }
@@ -110,9 +110,9 @@ void AppendDifferences(const Comparison& comparison, std::string& text) {
   add("not the same in the two runs", comparison.remarks);
 }
 
-Json Of(const std::vector<Difference>& list) {
+Json Of(const std::vector<RunDifference>& list) {
   Json all = Json::array();
-  for (const Difference& one : list) all.push_back({{"what", one.what}, {"base", one.base}, {"new", one.next}});
+  for (const RunDifference& one : list) all.push_back({{"what", one.what}, {"base", one.base}, {"new", one.next}});
   return all;
 }
 
@@ -150,7 +150,7 @@ Json Of(const MetricChange& metric) {
 
 }  // namespace
 
-std::string ComparisonText(const Comparison& comparison, bool colour) {
+std::string ComparisonText(const RunComparison& comparison, bool colour) {
   std::string text = PlainText(comparison.headline, kLongestText);
   const size_t colon = text.find(' ');
   if (colour) text = Cat(ColourOf(comparison), text.substr(0, colon), "\x1b[0m", text.substr(colon));
@@ -173,7 +173,7 @@ std::string ComparisonText(const Comparison& comparison, bool colour) {
   return text;
 }
 
-std::string ComparisonMarkdown(const Comparison& comparison) {
+std::string ComparisonMarkdown(const RunComparison& comparison) {
   std::string text = Cat("# ", MarkdownText(comparison.headline, kLongestText), "\n\n");
   Append(text, "- base: ", MarkdownText(comparison.base_headline, kLongestText),
          "\n- new: ", MarkdownText(comparison.next_headline, kLongestText), "\n\n");
@@ -186,10 +186,10 @@ std::string ComparisonMarkdown(const Comparison& comparison) {
            MarkdownText(SideText(metric.median_next, metric.n_next, metric.censored_next, metric.unit)), " | ");
     Append(text, MarkdownText(ShiftText(metric)), " | ", MarkdownText(WhyText(metric)), " |\n");
   }
-  const auto add = [&](const char* title, const std::vector<Difference>& list) {
+  const auto add = [&](const char* title, const std::vector<RunDifference>& list) {
     if (list.empty()) return;
     Append(text, "\n## ", title, "\n\n| what | base | new |\n|---|---|---|\n");
-    for (const Difference& one : list) {
+    for (const RunDifference& one : list) {
       Append(text, "| ", MarkdownText(one.what), " | ", MarkdownText(one.base), " | ", MarkdownText(one.next), " |\n");
     }
   };
@@ -198,7 +198,7 @@ std::string ComparisonMarkdown(const Comparison& comparison) {
   return text;
 }
 
-std::string ComparisonJson(const Comparison& comparison) {
+std::string ComparisonJson(const RunComparison& comparison) {
   Json metrics = Json::array();
   for (const MetricChange& metric : comparison.metrics) metrics.push_back(Of(metric));
   return JsonText({{"schema", "triodrill/compare/v1"},

@@ -34,7 +34,7 @@ std::string FieldText(const google::protobuf::Message& message, const google::pr
 
 // Field by field, those named in `but` left out.
 void CompareFields(const google::protobuf::Message& base, const google::protobuf::Message& next,
-                   const std::string& where, const std::vector<std::string>& but, std::vector<Difference>& found) {
+                   const std::string& where, const std::vector<std::string>& but, std::vector<RunDifference>& found) {
   const google::protobuf::Descriptor* const type = base.GetDescriptor();
   for (int i = 0; i < type->field_count(); ++i) {
     const google::protobuf::FieldDescriptor* const field = type->field(i);
@@ -45,7 +45,8 @@ void CompareFields(const google::protobuf::Message& base, const google::protobuf
   }
 }
 
-void CompareText(const char* what, const std::string& base, const std::string& next, std::vector<Difference>& found) {
+void CompareText(const char* what, const std::string& base, const std::string& next,
+                 std::vector<RunDifference>& found) {
   if (base != next) found.push_back({what, base, next});
 }
 
@@ -59,8 +60,8 @@ std::string SubstitutionsOf(const v1::Plan& plan) {
 
 }  // namespace
 
-std::vector<Difference> DifferencesOf(const v1::Plan& base, const v1::Plan& next) {
-  std::vector<Difference> found;
+std::vector<RunDifference> DifferencesOf(const v1::Plan& base, const v1::Plan& next) {
+  std::vector<RunDifference> found;
   CompareText("drill.name", base.drill().metadata().name(), next.drill().metadata().name(), found);
   // What is expected, and how often it was tried, may change: neither changes what is measured.
   CompareFields(base.drill().spec(), next.drill().spec(), "drill.spec.", {"expect", "trials"}, found);
@@ -74,8 +75,8 @@ std::vector<Difference> DifferencesOf(const v1::Plan& base, const v1::Plan& next
   return found;
 }
 
-std::vector<Difference> RemarksOn(const Trio& base, const Trio& next) {
-  std::vector<Difference> found;
+std::vector<RunDifference> RemarksOn(const Trio& base, const Trio& next) {
+  std::vector<RunDifference> found;
   CompareText("tool_version", base.run.tool_version, next.run.tool_version, found);
   CompareText("host", base.run.host, next.run.host, found);
   CompareText("kernel", base.run.kernel, next.run.kernel, found);

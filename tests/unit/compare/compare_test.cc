@@ -37,7 +37,7 @@ class OneRun {
   Verdict verdict_;
 };
 
-const MetricChange& MetricOf(const Comparison& comparison, const std::string& name) {
+const MetricChange& MetricOf(const RunComparison& comparison, const std::string& name) {
   for (const MetricChange& metric : comparison.metrics) {
     if (metric.name == name) return metric;
   }
@@ -49,7 +49,7 @@ const MetricChange& MetricOf(const Comparison& comparison, const std::string& na
 TEST(Compare, OfARunWithItselfIsNoWorse) {
   OneRun base(6);
   OneRun next(6);
-  const Comparison comparison = Compare(base.run("a"), next.run("b"), {}, false);
+  const RunComparison comparison = Compare(base.run("a"), next.run("b"), {}, false);
   EXPECT_EQ(comparison.change, Change::kNoWorse) << ComparisonText(comparison, false);
   EXPECT_EQ(comparison.exit_code, ExitCode::kPassed);
   EXPECT_THAT(comparison.headline, HasSubstr("NO WORSE"));
@@ -59,13 +59,13 @@ TEST(Compare, OfARunWithItselfIsNoWorse) {
 TEST(Compare, FindsTheMetricThatRegressed) {
   OneRun base(7);
   OneRun next(7, 3);
-  const Comparison comparison = Compare(base.run("a"), next.run("b"), {}, false);
+  const RunComparison comparison = Compare(base.run("a"), next.run("b"), {}, false);
   EXPECT_EQ(comparison.change, Change::kRegressed) << ComparisonText(comparison, false);
   EXPECT_EQ(comparison.exit_code, ExitCode::kFailed);
   EXPECT_EQ(MetricOf(comparison, "recovery_time").change, Change::kRegressed);
   EXPECT_EQ(MetricOf(comparison, "detection_latency").change, Change::kNoWorse);
   EXPECT_NEAR(MetricOf(comparison, "recovery_time").shift->estimate.low, 3, 0.1);
-  const Comparison back = Compare(next.run("b"), base.run("a"), {}, false);
+  const RunComparison back = Compare(next.run("b"), base.run("a"), {}, false);
   EXPECT_EQ(MetricOf(back, "recovery_time").change, Change::kImproved);
   EXPECT_EQ(back.exit_code, ExitCode::kPassed);
 }
@@ -73,7 +73,7 @@ TEST(Compare, FindsTheMetricThatRegressed) {
 TEST(Compare, OfOneTrialEachSaysHowManyWouldBeEnough) {
   OneRun base(1, 0, 1);
   OneRun next(1, 3, 1);
-  const Comparison comparison = Compare(base.run("a"), next.run("b"), {}, false);
+  const RunComparison comparison = Compare(base.run("a"), next.run("b"), {}, false);
   EXPECT_EQ(comparison.change, Change::kTooFew);
   EXPECT_EQ(comparison.exit_code, ExitCode::kInconclusive);
   EXPECT_EQ(MetricOf(comparison, "recovery_time").trials_needed, 3);
@@ -87,7 +87,7 @@ TEST(Compare, CountsALostRecoveryAsARegression) {
   for (int i = 0; i < 6; ++i) dead.Trial().Kill("n2/0").Signal(2 + 0.01 * i, v1::DETECTED, "n2/0").End(60);
   const Trio trio = dead.Measured();
   const Verdict verdict = dead.Judged();
-  const Comparison comparison = Compare(base.run("a"), {&dead.plan, &trio, &verdict, "b"}, {}, true);
+  const RunComparison comparison = Compare(base.run("a"), {&dead.plan, &trio, &verdict, "b"}, {}, true);
   const MetricChange& recovery = MetricOf(comparison, "recovery_time");
   EXPECT_TRUE(recovery.log_rank);
   EXPECT_EQ(recovery.censored_next, 6);
@@ -99,14 +99,14 @@ TEST(Compare, RefusesAnotherEnvironmentUnlessItIsAskedFor) {
   OneRun next(6);
   next.story().plan.mutable_partition()->mutable_spec()->mutable_environment()->set_collectives("other");
   next.story().plan.mutable_drill()->mutable_spec()->mutable_trials()->set_faulted(60);
-  const Comparison refused = Compare(base.run("a"), next.run("b"), {}, false);
+  const RunComparison refused = Compare(base.run("a"), next.run("b"), {}, false);
   EXPECT_TRUE(refused.refused);
   EXPECT_EQ(refused.exit_code, ExitCode::kRefused);
   EXPECT_TRUE(refused.metrics.empty());
   ASSERT_EQ(refused.differences.size(), 1u) << "how often it was tried is no difference";
   EXPECT_EQ(refused.differences[0].what, "partition.environment.collectives");
   EXPECT_EQ(refused.differences[0].next, "other");
-  const Comparison across = Compare(base.run("a"), next.run("b"), {}, true);
+  const RunComparison across = Compare(base.run("a"), next.run("b"), {}, true);
   EXPECT_EQ(across.change, Change::kNoWorse);
   for (const std::string& text : {ComparisonText(across, false), ComparisonMarkdown(across), ComparisonJson(across)}) {
     EXPECT_THAT(text, HasSubstr("partition.environment.collectives"));
@@ -120,7 +120,7 @@ TEST(Compare, RefusesAnotherFaultAndAnotherProfile) {
   EXPECT_TRUE(Compare(base.run("a"), fault.run("b"), {}, false).refused);
   OneRun profile(3);
   profile.story().plan.mutable_pipeline()->mutable_spec()->add_not_applicable("replace");
-  const Comparison refused = Compare(base.run("a"), profile.run("b"), {}, false);
+  const RunComparison refused = Compare(base.run("a"), profile.run("b"), {}, false);
   ASSERT_EQ(refused.differences.size(), 1u);
   EXPECT_EQ(refused.differences[0].what, "pipeline.spec.not_applicable");
 }
@@ -129,7 +129,7 @@ TEST(Compare, ShowsHostileNamesAndRunsNone) {
   OneRun base(1);
   OneRun next(1);
   next.story().plan.mutable_partition()->mutable_spec()->mutable_environment()->set_collectives("<b>|\x1b[31m");
-  const Comparison comparison = Compare(base.run("\x1b[2J"), next.run("b"), {}, false);
+  const RunComparison comparison = Compare(base.run("\x1b[2J"), next.run("b"), {}, false);
   EXPECT_THAT(ComparisonText(comparison, false), Not(HasSubstr("\x1b")));
   EXPECT_THAT(ComparisonMarkdown(comparison), HasSubstr("&lt;b&gt;\\|"));
 }
@@ -137,7 +137,7 @@ TEST(Compare, ShowsHostileNamesAndRunsNone) {
 TEST(Compare, OfRunsWithoutAValidTrialDecidesNothing) {
   OneRun base(0, 0, 0);
   OneRun next(0, 0, 0);
-  const Comparison comparison = Compare(base.run("a"), next.run("b"), {}, false);
+  const RunComparison comparison = Compare(base.run("a"), next.run("b"), {}, false);
   EXPECT_EQ(comparison.exit_code, ExitCode::kInconclusive);
 }
 
