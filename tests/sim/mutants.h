@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <ostream>
 #include <string_view>
 
 namespace triodrill::sim {
@@ -32,6 +33,8 @@ enum class Mutant {
 struct NamedMutant {
   Mutant mutant;
   std::string_view name;
+
+  friend void PrintTo(const NamedMutant& one, std::ostream* out) { *out << one.name; }
 };
 inline constexpr std::array kMutants = {
     NamedMutant{Mutant::kApplyBeforeRecord, "apply_before_record"},

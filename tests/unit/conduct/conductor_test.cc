@@ -14,7 +14,6 @@ using testing::EmptyDrill;
 using ::testing::HasSubstr;
 using testing::KillDrill;
 using testing::PauseDrill;
-using testing::Seconds;
 using testing::Stage;
 using What = v1::Fact;
 

@@ -102,31 +102,30 @@ class Stage {
   void Later(Nanos in, decltype(conduct::Event::what) what) { due_.emplace_back(now_ + in, std::move(what)); }
 
   void Perform(conduct::Command& command) {
-    using namespace conduct;
-    if (auto* write = std::get_if<WriteFact>(&command)) {
+    if (auto* write = std::get_if<conduct::WriteFact>(&command)) {
       facts_.push_back(std::move(write->fact));
-    } else if (auto* ask = std::get_if<AskGate>(&command)) {
-      Later(std::chrono::milliseconds(20), GateSaid{Decide(ask->trial)});
-    } else if (auto* prepare = std::get_if<PrepareShot>(&command)) {
+    } else if (auto* ask = std::get_if<conduct::AskGate>(&command)) {
+      Later(std::chrono::milliseconds(20), conduct::GateSaid{Decide(ask->trial)});
+    } else if (auto* prepare = std::get_if<conduct::PrepareShot>(&command)) {
       log_.push_back("prepare");
       sham_[prepare->shot.name()] = prepare->shot.sham();
       kill_[prepare->shot.name()] = prepare->shot.planned().kind() == "process.kill";
       if (agents_answer_prepare) {
-        Later(std::chrono::milliseconds(5), PreparedSaid{prepare->shot.name(), prepare_problem});
+        Later(std::chrono::milliseconds(5), conduct::PreparedSaid{prepare->shot.name(), prepare_problem});
       }
-    } else if (auto* arm = std::get_if<ArmShot>(&command)) {
+    } else if (auto* arm = std::get_if<conduct::ArmShot>(&command)) {
       log_.push_back("arm");
       PerformArm(*arm);
-    } else if (auto* cancel = std::get_if<CancelShot>(&command)) {
+    } else if (auto* cancel = std::get_if<conduct::CancelShot>(&command)) {
       log_.push_back("cancel");
-      std::erase_if(due_, [](const auto& due) { return std::holds_alternative<LandedSaid>(due.second); });
+      std::erase_if(due_, [](const auto& due) { return std::holds_alternative<conduct::LandedSaid>(due.second); });
       Undo(cancel->shot, "cancelled");
-    } else if (auto* revert = std::get_if<RevertShot>(&command)) {
+    } else if (auto* revert = std::get_if<conduct::RevertShot>(&command)) {
       log_.push_back("revert");
       Undo(revert->shot, "asked");
-    } else if (std::holds_alternative<RestartWorkload>(command)) {
+    } else if (std::holds_alternative<conduct::RestartWorkload>(command)) {
       ++restarts_;
-    } else if (auto* finish = std::get_if<Finish>(&command)) {
+    } else if (auto* finish = std::get_if<conduct::Finish>(&command)) {
       finished_ = true;
       outcome_ = finish->outcome;
       problem_ = finish->problem;

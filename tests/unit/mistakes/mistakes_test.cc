@@ -50,7 +50,7 @@ bool StopAndDie(const Child& target, const std::string& directory) {
     const auto journal = UndoJournal::Open(directory);
     if (!record.ok() || !journal.ok() || !(*journal)->Record(*record).ok()) ::_exit(1);
     if (!injector->Apply(*record).ok()) ::_exit(1);
-    ::raise(SIGKILL);
+    static_cast<void>(::raise(SIGKILL));
   });
   const int how = agent.Reap();
   return WIFSIGNALED(how) && Eventually([&] { return target.State() == 'T'; });
@@ -245,9 +245,9 @@ TEST(MistakesOfOtherTools, No15AnAgentForEverybodyAndNobodyKnowsWhoRanIt) {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() + "/policy.yaml")
       << "apiVersion: triodrill/v1\nkind: AgentPolicy\nmetadata: {name: x}\nspec: {shadow: true, max_hold: 1min}\n";
-  const auto refused =
-      RunProgram({TRIODRILL_BIN_DIR "/triodrilld", "--node", "n1", "--coordinator", "dns:///example.org:443",
-                  "--policy", directory.path() + "/policy.yaml", "--state-dir", directory.path()});
+  const auto refused = RunProgram({std::string(TRIODRILL_BIN_DIR) + "/triodrilld", "--node", "n1", "--coordinator",
+                                   "dns:///example.org:443", "--policy", directory.path() + "/policy.yaml",
+                                   "--state-dir", directory.path()});
   EXPECT_EQ(refused.code, 64) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("only unix:"));
   Story story;

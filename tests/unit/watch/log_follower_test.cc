@@ -92,7 +92,7 @@ TEST_F(Following, KeepsEveryLineOfAFileThatIsRotatedUnderItsWriters) {
     Writer writer(log_);
     for (int i = 0; i < kLines; ++i) writer.Write(std::to_string(rotation * kLines + i) + "\n");
     // The next file may come only once this one is known: what bears no name any more cannot be found.
-    inbox_.Await(static_cast<size_t>((rotation + 1) * kLines));
+    inbox_.Await(static_cast<size_t>(rotation + 1) * kLines);
     std::filesystem::rename(log_, log_ + ".1");
   }
   const std::vector<Line> lines = inbox_.Await(kRotations * kLines);
