@@ -276,7 +276,7 @@ class ShapedLinkScene final : public LinkScene {
     const std::string now = RootQdisc("trio0");
     if (now != before_) Append(damage, "; the root qdisc is ", now, ", not ", before_);
     if (!RoutesTo("10.77.0.10").empty()) Append(damage, "; a route to 10.77.0.10 is left");
-    if (ListNftable(PartitionTableName(Fault())).value_or("?") != "") Append(damage, "; an nftables table is left");
+    if (!ListNftable(PartitionTableName(Fault())).value_or("?").empty()) Append(damage, "; an nftables table is left");
     return damage;
   }
 

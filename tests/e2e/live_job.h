@@ -119,7 +119,8 @@ class LiveJob {
   // It names no path of ours: the launcher's child.
   pid_t Exporter(const std::string& node) {
     const std::string launcher = std::to_string(Launcher(node));
-    for (const auto child : absl::StrSplit(Slurp("/proc/" + launcher + "/task/" + launcher + "/children"), ' ')) {
+    for (const auto child :
+         absl::StrSplit(Slurp(absl::StrCat("/proc/", launcher, "/task/", launcher, "/children")), ' ')) {
       const std::string pid(child);
       if (absl::StrContains(Slurp("/proc/" + pid + "/cmdline"), "/triodrill-gpu-exporter")) return std::stoi(pid);
     }

@@ -48,7 +48,7 @@ class Matrix : public ::testing::TestWithParam<Case> {
 
   // The pipeline's profile, with the defect planted by the launcher's environment.
   std::string Profile(const std::string& defect) const {
-    const std::string healthy = TRIODRILL_SOURCE_DIR "/drills/pipelines/reference.yaml";
+    std::string healthy = TRIODRILL_SOURCE_DIR "/drills/pipelines/reference.yaml";
     if (defect.empty()) return healthy;
     const std::string planted = absl::StrReplaceAll(
         Slurp(healthy),
@@ -61,7 +61,7 @@ class Matrix : public ::testing::TestWithParam<Case> {
   // Where the job does not come back in time, or at all, the objective is missed long before the library's deadline,
   // which is there to learn how late it is. Above the objective it stays.
   std::string Drill(const Case& one) const {
-    const std::string file = TRIODRILL_SOURCE_DIR "/drills/library/" + std::string(one.drill);
+    std::string file = TRIODRILL_SOURCE_DIR "/drills/library/" + std::string(one.drill);
     if (one.defect != std::string("spare_race") && one.defect != std::string("slow_restore")) return file;
     const std::string sooner = absl::StrReplaceAll(Slurp(file), {{"recovery: 60s}", "recovery: 20s}"}});
     EXPECT_TRUE(absl::StrContains(sooner, "recovery: 20s}"));

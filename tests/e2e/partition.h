@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sanitizer_reports.h"
@@ -38,7 +39,8 @@ inline std::set<std::string> ProgramsOf(const std::string& mark) {
     if (name.find_first_not_of("0123456789") != std::string::npos || name == std::to_string(getpid())) continue;
     const std::string line = Slurp("/proc/" + name + "/cmdline");
     const std::string environment = Slurp("/proc/" + name + "/environ");
-    if (absl::StrContains(line, mark) || absl::StrContains(environment, mark)) found.insert(name + " " + line);
+    const bool ours = absl::StrContains(line, mark) || absl::StrContains(environment, mark);
+    if (ours) found.insert(absl::StrCat(name, " ", line));
   }
   return found;
 }

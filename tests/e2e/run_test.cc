@@ -13,7 +13,6 @@ using ::testing::HasSubstr;
 using testing::HostState;
 using testing::LookAtHost;
 using testing::Partition;
-using testing::Program;
 using Json = nlohmann::json;
 
 constexpr std::chrono::seconds kLong{240};
