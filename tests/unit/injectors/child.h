@@ -34,6 +34,11 @@ class Child {
   // Waits for its end and returns what waitpid said.
   int Reap();
   char State() const;
+  // Neither stopped nor dead: asleep, or on its way there.
+  bool Runs() const {
+    const char state = State();
+    return state == 'S' || state == 'R';
+  }
 
  private:
   pid_t pid_;
