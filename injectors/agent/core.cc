@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "injectors/journal/record.h"
 #include "triodrill/schema/catalogue.h"
 
 namespace triodrill::agent {
@@ -265,9 +266,11 @@ void Core::OnPrepare(const v1::Prepare& prepare, TimePoint, Actions& actions) {
   actions.push_back(DoPrepare{prepare.fault()});
 }
 
-std::string Core::ResourceTakenBy(const std::string& resource) const {
+std::string Core::WhoHoldsAResourceOf(const v1::UndoRecord& record) const {
   for (const auto& [id, shot] : shots_) {
-    if (shot.phase() != Shot::Phase::kOver && shot.resource() == resource) return id;
+    if (shot.phase() == Shot::Phase::kOver) continue;
+    const std::string shared = SharedResource(shot.record(), record);
+    if (!shared.empty()) return "shot " + id + " holds " + shared + " already";
   }
   return "";
 }
@@ -281,11 +284,9 @@ void Core::OnPrepareEnded(PrepareEnded ended, TimePoint now, Actions& actions) {
     problem = std::string(ended.record.status().message());
   } else {
     record = *std::move(ended.record);
-    const std::string other = ResourceTakenBy(record.resource());
+    const std::string held = WhoHoldsAResourceOf(record);
     if (record.resource().empty()) problem = "prepare shot " + ended.shot + ": its injector names no resource";
-    if (!other.empty()) {
-      problem = "prepare shot " + ended.shot + ": shot " + other + " holds " + record.resource() + " already";
-    }
+    if (!held.empty()) problem = "prepare shot " + ended.shot + ": " + held;
     record.set_format(1);
     if (!record.fault().has_target()) *record.mutable_fault() = shot->ask().fault();
     record.mutable_fault()->set_shot(ended.shot);

@@ -62,7 +62,8 @@ class Core {
   // "" if the node's policy and state allow it.
   std::string Refusal(const v1::Prepare& prepare) const;
   std::string PolicyRefusal(const v1::AimedFault& fault) const;
-  std::string ResourceTakenBy(const std::string& resource) const;
+  // In words, which shot holds a resource of the record; "" if none does.
+  std::string WhoHoldsAResourceOf(const v1::UndoRecord& record) const;
   Nanos HoldFor(const v1::Prepare& prepare) const;
   v1::OpenFaults Open() const;
   Shot* Find(const std::string& shot);

@@ -72,6 +72,7 @@ class Shot {
   const std::string& id() const { return ask_.fault().shot(); }
   const std::string& run_id() const { return ask_.fault().run_id(); }
   const std::string& resource() const { return record_.resource(); }
+  const v1::UndoRecord& record() const { return record_; }
   const v1::Prepare& ask() const { return ask_; }
   // nullopt if there is no record on disk.
   std::optional<v1::OpenFault> Open() const;

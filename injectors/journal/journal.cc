@@ -93,9 +93,11 @@ Status DirectoryJournal::CheckFree(const v1::UndoRecord& record) const {
                                                entry.record.status().message(),
                                                "; nothing is armed beside it: settle it with triodrill-undo first"));
     }
-    if (entry.record->fault().shot() == record.fault().shot() || entry.record->resource() == record.resource()) {
+    const std::string shared = SharedResource(*entry.record, record);
+    if (entry.record->fault().shot() == record.fault().shot() || !shared.empty()) {
       return absl::AlreadyExistsError(Cat("record an undo for ", record.resource(), ": shot ",
-                                          entry.record->fault().shot(), " is open on ", entry.record->resource()));
+                                          entry.record->fault().shot(), " is open on ",
+                                          shared.empty() ? entry.record->resource() : shared));
     }
   }
   return Ok();

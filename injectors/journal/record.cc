@@ -1,5 +1,7 @@
 #include "injectors/journal/record.h"
 
+#include <algorithm>
+
 #include "injectors/os/clock.h"
 #include "injectors/os/file.h"
 #include "triodrill/text.h"
@@ -29,6 +31,18 @@ Result<v1::UndoRecord> NewUndoRecord(const v1::AimedFault& fault, const std::str
   record.set_resource(resource);
   record.set_written_wall_ns(WallTime().count());
   return record;
+}
+
+std::string SharedResource(const v1::UndoRecord& one, const v1::UndoRecord& other) {
+  const auto changes = [](const v1::UndoRecord& record, const std::string& resource) {
+    const auto& further = record.further_resources();
+    return record.resource() == resource || std::find(further.begin(), further.end(), resource) != further.end();
+  };
+  if (changes(other, one.resource())) return one.resource();
+  for (const std::string& resource : one.further_resources()) {
+    if (changes(other, resource)) return resource;
+  }
+  return "";
 }
 
 Result<bool> FromEarlierBoot(const v1::UndoRecord& record) {

@@ -31,6 +31,7 @@ struct FakeNode {
   bool foreign = false;
   Nanos record_takes{0};
   std::string resource = "process/7@1/state";
+  std::string further_resource;
 
   // What is true now.
   std::set<std::string> records;
@@ -194,6 +195,7 @@ class CoreRig {
     v1::UndoRecord record;
     *record.mutable_fault() = what.fault;
     record.set_resource(node.resource);
+    if (!node.further_resource.empty()) record.add_further_resources(node.further_resource);
     record.set_by_hand("kill -CONT 7");
     return PrepareEnded{what.fault.shot(), record};
   }

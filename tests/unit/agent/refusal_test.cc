@@ -128,6 +128,16 @@ TEST(Core, PassesOnWhyAnInjectorWillNot) {
   EXPECT_EQ(rig.LastPrepared().problem(), "") << "nothing had happened under that name";
 }
 
+TEST(Core, RefusesAFaultOfSeveralResourcesIfOneIsTaken) {
+  CoreRig rig;
+  rig.Connect();
+  rig.Hold(CoreRig::Ask("1.a.0"));
+  rig.node.further_resource = rig.node.resource;
+  rig.node.resource = "node/1";
+  rig.Prepare(CoreRig::Ask("1.b.0"));
+  EXPECT_THAT(rig.LastPrepared().problem(), HasSubstr("shot 1.a.0 holds process/7@1/state"));
+}
+
 TEST(Core, RefusesASecondFaultOnOneResource) {
   CoreRig rig;
   rig.Connect();

@@ -138,6 +138,25 @@ TEST(Journal, RefusesASecondOpenRecordOfOneResource) {
   EXPECT_TRUE((*journal)->Record(SomeRecord("b", "link/4")).ok());
 }
 
+TEST(Journal, RefusesARecordOfSeveralResourcesIfOneOfThemIsTaken) {
+  const TemporaryDirectory directory;
+  const auto journal = UndoJournal::Open(directory.path());
+  v1::UndoRecord node = SomeRecord("a", "node/1");
+  node.add_further_resources("link/3");
+  node.add_further_resources("link/4");
+  ASSERT_TRUE((*journal)->Record(SomeRecord("b", "link/4")).ok());
+  const Status refused = (*journal)->Record(node);
+  EXPECT_TRUE(absl::IsAlreadyExists(refused));
+  EXPECT_THAT(Message(refused), HasSubstr("shot b is open on link/4"));
+  ASSERT_TRUE((*journal)->Discharge("b").ok());
+  ASSERT_TRUE((*journal)->Record(node).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists((*journal)->Record(SomeRecord("c", "link/3"))));
+  v1::UndoRecord other = SomeRecord("d", "node/2");
+  other.add_further_resources("link/4");
+  EXPECT_TRUE(absl::IsAlreadyExists((*journal)->Record(other)));
+  EXPECT_TRUE((*journal)->Record(SomeRecord("e", "link/5")).ok());
+}
+
 TEST(Journal, TakesNoShotThatIsNotAPlainFileName) {
   const TemporaryDirectory directory;
   const auto journal = UndoJournal::Open(directory.path());
