@@ -10,12 +10,15 @@
 #include "injectors/gpu/clock_lock.h"
 #include "injectors/gpu/lost.h"
 #include "injectors/gpu/power_cap.h"
+#include "injectors/gpu/xid.h"
 #include "injectors/link/blackhole.h"
 #include "injectors/link/down.h"
 #include "injectors/link/flap.h"
 #include "injectors/link/netem.h"
 #include "injectors/link/partition.h"
 #include "injectors/link/rate.h"
+#include "injectors/node/flapping.h"
+#include "injectors/node/lost.h"
 #include "injectors/process/crash_loop.h"
 #include "injectors/process/exit_agent.h"
 #include "injectors/process/kill.h"
@@ -71,6 +74,9 @@ constexpr std::array kInjectors = {
     InjectorRow{"collective.delay", &MakeCollectiveDelay, &ProbeCollectiveDelay},
     InjectorRow{"collective.hang", &MakeCollectiveHang, &ProbeCollectiveHang},
     InjectorRow{"collective.desync", &MakeCollectiveDesync, &ProbeCollectiveDesync},
+    InjectorRow{"gpu.xid", &MakeGpuXid, &ProbeGpuXid},
+    InjectorRow{"node.lost", &MakeNodeLost, &ProbeNodeLost},
+    InjectorRow{"node.flapping", [] { return MakeNodeFlapping(); }, &ProbeNodeFlapping},
 };
 
 constexpr bool KindsAreUnique() {

@@ -4,6 +4,14 @@
 #include "triodrill/slot.h"
 
 namespace triodrill::conduct {
+namespace {
+
+// Aimed at one rank, these hit all ranks of its node: they go with their launcher, or with the node.
+bool HitsTheWholeNode(const std::string& kind) {
+  return kind == "process.exit_agent" || kind == "node.lost" || kind == "node.flapping";
+}
+
+}  // namespace
 
 Roster::Roster(const v1::PartitionSpec& partition) {
   for (const v1::Node& node : partition.nodes()) nodes_[node.name()];
@@ -107,8 +115,7 @@ gate::Resolved Roster::Resolve(const v1::Shot& shot, const std::string& name) co
         return resolved;
       }
       resolved.node = node_name;
-      // A rank's launcher takes all ranks of its node along: the node is what is hit.
-      if (shot.kind() != "process.exit_agent") resolved.slot = Slot{node_name, local_rank}.Name();
+      if (!HitsTheWholeNode(shot.kind())) resolved.slot = Slot{node_name, local_rank}.Name();
       *resolved.identity.mutable_process() = found.process();
     }
   }

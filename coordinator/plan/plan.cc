@@ -167,6 +167,12 @@ class Maker {
     if (with.has_process_crash_loop() && with.process_crash_loop().match().empty()) {
       with.mutable_process_crash_loop()->set_match(workload.rank_process().command_line());
     }
+    if (with.has_node_lost() && with.node_lost().match().empty()) {
+      with.mutable_node_lost()->set_match(workload.rank_process().command_line());
+    }
+    if (with.has_node_flapping() && with.node_flapping().match().empty()) {
+      with.mutable_node_flapping()->set_match(workload.rank_process().command_line());
+    }
     if (with.has_process_exit_agent() && with.process_exit_agent().match().empty()) {
       with.mutable_process_exit_agent()->set_match(workload.launcher());
     }

@@ -17,7 +17,9 @@
 #include "injectors/agent/guardian.h"
 #include "injectors/agent/policy.h"
 #include "injectors/catalog.h"
+#include "injectors/gpu/kernel_log.h"
 #include "injectors/gpu/nvml.h"
+#include "injectors/link/taken_links.h"
 #include "injectors/os/clock.h"
 #include "injectors/os/file.h"
 #include "injectors/process/target.h"
@@ -42,6 +44,7 @@ struct Options {
   std::string policy;
   std::string undo_program;
   std::string nvml = NvmlLibrary();
+  std::string kernel_log = KernelLog();
   std::string log_level = "info";
 };
 
@@ -107,6 +110,8 @@ Result<bool> Serve(const Options& options, const v1::AgentPolicySpec& policy, co
                    SystemClock& clock) {
   TRIODRILL_ASSIGN_OR_RETURN(Protection protection, Protection::Of(policy));
   SetNvmlLibrary(options.nvml);
+  SetKernelLog(options.kernel_log);
+  SetProtectedInterfaces({policy.protect_interfaces().begin(), policy.protect_interfaces().end()});
   SetProtectedCommands({policy.protect_commands().begin(), policy.protect_commands().end()});
   TRIODRILL_ASSIGN_OR_RETURN(std::unique_ptr<UndoJournal> journal, OpenJournal(options.state_directory));
   const std::string journal_directory = options.state_directory + "/journal";
@@ -203,6 +208,10 @@ int main(int argc, char** argv) {
   app.add_option("--nvml", options.nvml,
                  "NVML, for the faults on GPUs; loaded only if one is asked for, or to say why not")
       ->type_name("LIBRARY")
+      ->capture_default_str();
+  app.add_option("--kmsg", options.kernel_log,
+                 "The kernel log that gpu.xid writes to: the device, or a file that is there")
+      ->type_name("FILE")
       ->capture_default_str();
   app.add_option("--log-level", options.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))

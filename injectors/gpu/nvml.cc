@@ -212,6 +212,15 @@ Result<uint32_t> Nvml::SupportedClock(const std::string& uuid, uint32_t mhz) con
   return absl::InvalidArgumentError(Cat("choose a clock of ", uuid, ": it has none of ", mhz, " MHz or less"));
 }
 
+Result<nvml::PciInfo> Nvml::ReadPci(const std::string& uuid) const {
+  TRIODRILL_ASSIGN_OR_RETURN(const nvml::Device device, Find(uuid));
+  nvml::PciInfo info{};
+  const Return code = calls_.nvmlDeviceGetPciInfo_v3 == nullptr ? nvml::kFunctionNotFound
+                                                                : calls_.nvmlDeviceGetPciInfo_v3(device, &info);
+  TRIODRILL_RETURN_IF_ERROR(Check("find on the bus", uuid, code));
+  return info;
+}
+
 Result<bool> Nvml::Lost(const std::string& uuid) const {
   nvml::Device device = nullptr;
   unsigned mhz = 0;

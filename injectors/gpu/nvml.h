@@ -53,6 +53,8 @@ class Nvml {
   Result<Power> ReadPower(const std::string& uuid) const;
   // The highest clock of its table that is not above `mhz`; `mhz` where it tells of no table.
   Result<uint32_t> SupportedClock(const std::string& uuid, uint32_t mhz) const;
+  // Where it is on the bus.
+  Result<nvml::PciInfo> ReadPci(const std::string& uuid) const;
   Result<bool> Lost(const std::string& uuid) const;
 
   Status LockClocks(const std::string& uuid, uint32_t mhz) const;

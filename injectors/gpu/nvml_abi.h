@@ -42,6 +42,17 @@ static_assert(sizeof(ProcessInfo) == 24 && offsetof(ProcessInfo, used_bytes) == 
               offsetof(ProcessInfo, gpu_instance) == 16);
 static_assert(sizeof(Return) == 4 && sizeof(ClockType) == 4 && sizeof(unsigned long long) == 8);
 
+struct PciInfo {
+  char bus_id_legacy[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;
+  unsigned subsystem_id;
+  char bus_id[32];
+};
+static_assert(sizeof(PciInfo) == 68 && offsetof(PciInfo, domain) == 16 && offsetof(PciInfo, bus_id) == 36);
+
 constexpr unsigned kUuidRoom = 96;
 
 }  // namespace triodrill::nvml
@@ -67,6 +78,7 @@ constexpr unsigned kUuidRoom = 96;
   X(false, nvmlDeviceGetCurrentClocksEventReasons, (Device, unsigned long long*))          \
   X(false, nvmlDeviceGetCurrentClocksThrottleReasons, (Device, unsigned long long*))       \
   X(false, nvmlDeviceGetSupportedGraphicsClocks, (Device, unsigned, unsigned*, unsigned*)) \
+  X(false, nvmlDeviceGetPciInfo_v3, (Device, PciInfo*))                                    \
   X(false, nvmlDeviceGetMigMode, (Device, unsigned*, unsigned*))                           \
   /* Not of NVML: the stand-in of the shadow GPUs alone has it. */                         \
   X(false, triodrillShadowSetLost, (const char*, unsigned))

@@ -1,13 +1,11 @@
 #include "injectors/link/flap.h"
 
-#include <cmath>
 #include <utility>
 
 #include "injectors/journal/record.h"
 #include "injectors/link/down.h"
 #include "injectors/link/flap_order.h"
 #include "injectors/link/restore.h"
-#include "injectors/os/stable_hash.h"
 #include "injectors/os/step.h"
 #include "injectors/process/helper.h"
 
@@ -16,34 +14,12 @@ namespace {
 
 constexpr const char* kKind = "link.flap";
 
-int64_t SeedOf(std::string_view shot) { return static_cast<int64_t>(StableHash(shot) >> 1); }
-
-Result<FlapOrder> HowToFlap(const v1::AimedFault& fault) {
-  const v1::LinkFlap& with = fault.with().link_flap();
-  const Nanos period = ToNanos(with.period());
-  FlapOrder order;
-  order.link = fault.target().link();
-  order.count = with.count();
-  if (with.duty() > 0 && with.duty() < 1) {
-    order.down = Nanos(static_cast<int64_t>(static_cast<double>(period.count()) * with.duty()));
-  }
-  order.up = period - order.down;
-  order.seed = with.seed() != 0 ? with.seed() : SeedOf(fault.shot());
-  if (with.jitter() < 0 || with.jitter() > 0.9) {
-    return absl::InvalidArgumentError(Cat("prepare ", kKind, ": a jitter between 0 and 0.9 is needed"));
-  }
-  order.jitter_ppm = std::llround(with.jitter() * 1e6);
-  if (order.down > Nanos(0) && order.up > Nanos(0) && order.count >= 0) return order;
-  return absl::InvalidArgumentError(
-      Cat("prepare ", kKind, ": a period, and a duty between 0 and 1 are needed; a count is not negative"));
-}
-
 class Flap final : public Injector {
  public:
   explicit Flap(std::string program) : helper_(kFlapProgram, kFlapCount, std::move(program)) {}
 
   Result<v1::UndoRecord> Prepare(const v1::AimedFault& fault) override {
-    TRIODRILL_RETURN_IF_ERROR(HowToFlap(fault).status());
+    TRIODRILL_RETURN_IF_ERROR(FlapRhythm(fault).status());
     TRIODRILL_RETURN_IF_ERROR(helper_.Check(kKind));
     TRIODRILL_ASSIGN_OR_RETURN(RouteSocket socket, RouteSocket::Open());
     TRIODRILL_ASSIGN_OR_RETURN(const v1::LinkPrior prior, CheckMayGoDown(socket, fault));
@@ -57,7 +33,8 @@ class Flap final : public Injector {
   }
 
   Status Apply(const v1::UndoRecord& record) override {
-    TRIODRILL_ASSIGN_OR_RETURN(FlapOrder order, HowToFlap(record.fault()));
+    TRIODRILL_ASSIGN_OR_RETURN(FlapOrder order, FlapRhythm(record.fault()));
+    order.links = {record.fault().target().link()};
     TRIODRILL_ASSIGN_OR_RETURN(order.common, helper_.OrderFor(record, record.flap().token()));
     return helper_.Start(order.common, FlapArguments(order));
   }

@@ -1,4 +1,5 @@
-// What triodrill-flap is told, as its argument vector. Pure.
+// What triodrill-flap is told, as its argument vector: by link.flap about one link, by node.flapping about a node's
+// links and the job's processes on it. Pure.
 #pragma once
 
 #include <string>
@@ -14,13 +15,17 @@ namespace triodrill {
 
 struct FlapOrder {
   HelperOrder common;
-  v1::LinkIdentity link;
+  std::vector<v1::LinkIdentity> links;         // in the order in which they can be set up
+  std::vector<v1::ProcessIdentity> processes;  // stopped while the links are down
   Nanos down{0};
   Nanos up{0};
   int64_t count = 0;       // 0: as long as it lasts
   int64_t jitter_ppm = 0;  // by how much each time may differ, in millionths of itself
   int64_t seed = 0;        // of the jitter
 };
+
+// Period, duty, count, jitter and seed, as the fault says. InvalidArgument if they are no rhythm.
+Result<FlapOrder> FlapRhythm(const v1::AimedFault& fault);
 
 struct FlapTimes {
   Nanos down{0};
@@ -30,7 +35,7 @@ struct FlapTimes {
 FlapTimes TimesOfCycle(const FlapOrder& order, int64_t cycle);
 
 inline constexpr std::string_view kFlapProgram = "triodrill-flap";
-// The process name under which it says how many times it has seen the interface down: "flap:3".
+// The process name under which it says how many times it has seen all of it away: "flap:3".
 inline constexpr std::string_view kFlapCount = "flap:";
 
 // Without the program's name and what is common to all helpers.

@@ -67,9 +67,9 @@ bool HelperOptions::Take(std::string_view name, Nanos* nanos, bool zero_allowed)
   return true;
 }
 
-bool HelperOptions::Take(std::string_view name, v1::ProcessIdentity* identity) const {
-  std::string text;
-  if (!Take(name, &text)) return false;
+namespace {
+
+bool ParseIdentity(const std::string& text, v1::ProcessIdentity* identity) {
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
   int32_t pid = 0;
   uint64_t start = 0;
@@ -81,6 +81,20 @@ bool HelperOptions::Take(std::string_view name, v1::ProcessIdentity* identity) c
   identity->set_pid(pid);
   identity->set_start_time_ticks(start);
   identity->set_pid_namespace_inode(inode);
+  return true;
+}
+
+}  // namespace
+
+bool HelperOptions::Take(std::string_view name, v1::ProcessIdentity* identity) const {
+  std::string text;
+  return Take(name, &text) && ParseIdentity(text, identity);
+}
+
+bool HelperOptions::TakeAll(std::string_view name, std::vector<v1::ProcessIdentity>* identities) const {
+  for (const std::string& text : All(name)) {
+    if (!ParseIdentity(text, &identities->emplace_back())) return false;
+  }
   return true;
 }
 

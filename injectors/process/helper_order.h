@@ -38,6 +38,7 @@ class HelperOptions {
   bool Take(std::string_view name, Nanos* nanos, bool zero_allowed = false) const;
   bool Take(std::string_view name, int64_t* number) const;
   std::vector<std::string> All(std::string_view name) const;
+  bool TakeAll(std::string_view name, std::vector<v1::ProcessIdentity>* identities) const;
   // The part in common, which must be whole.
   Status TakeOrder(HelperOrder* order) const;
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "absl/strings/str_join.h"
@@ -12,12 +13,15 @@
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/stutter_order.h"
 #include "injectors/environment/drift.h"
+#include "injectors/gpu/kernel_log.h"
 #include "injectors/gpu/nvml.h"
 #include "injectors/link/flap.h"
 #include "injectors/link/link_prior.h"
 #include "injectors/link/netlink.h"
 #include "injectors/link/nftables.h"
 #include "injectors/link/partition_table.h"
+#include "injectors/node/flapping.h"
+#include "injectors/node/lost.h"
 #include "injectors/os/cgroup.h"
 #include "injectors/os/file.h"
 #include "injectors/process/crash_loop.h"
@@ -175,6 +179,8 @@ class GpuScene final : public ProcessScene {
     const std::string link = gpus_->dir() + "/libnvidia-ml.so.1";
     std::filesystem::create_symlink(TRIODRILL_SHADOW_NVML, link);
     SetNvmlLibrary(link);
+    SetKernelLog(gpus_->dir() + "/kmsg");
+    if (!std::ofstream(KernelLog())) return absl::InternalError("no file for the kernel log");
     child_.emplace([file = gpus_->file()] {
       const auto held = shadow::gpu::HeldGpu::Open(file, 1);
       while (held.ok()) ::pause();
@@ -237,7 +243,7 @@ class LinkScene : public Scene {
     return kind_ == "link.flap" ? MakeLinkFlap(TRIODRILL_BIN_DIR "/triodrill-flap") : FindInjector(kind_)->make();
   }
   std::string Damage() override {
-    if (kind_ == "link.flap" && !Eventually([&] { return !HelperRuns(FlapAim()); })) return "triodrill-flap still runs";
+    if (!Eventually([&] { return !HelperRuns(FlapAim()); })) return "triodrill-flap still runs";
     const auto now = PriorOf("trio0");
     if (!now.ok()) return std::string(now.status().message());
     std::string damage = now->flags() == before_.flags() ? "" : Cat("flags ", now->flags(), ", not ", before_.flags());
@@ -245,12 +251,46 @@ class LinkScene : public Scene {
   }
 
  private:
-  std::string FlapAim() const { return Cat("--net-namespace=", identity_.net_namespace_inode()); }
+  std::string FlapAim() const { return Cat("--link=", identity_.net_namespace_inode(), "/"); }
 
   const std::string kind_;
   bool up_ = false;
   v1::LinkIdentity identity_;
   v1::LinkPrior before_;
+};
+
+// A pair of links, both of this network, and one process of the job.
+class NodeScene final : public LinkScene {
+ public:
+  explicit NodeScene(std::string_view kind) : LinkScene(kind), kind_(kind) {}
+  Status Raise() override {
+    child_.reset();
+    TRIODRILL_RETURN_IF_ERROR(LinkScene::Raise());
+    TRIODRILL_ASSIGN_OR_RETURN(peer_before_, PriorOf("trio1"));
+    child_.emplace(Child::Named(NodeJobName()));
+    fault_ = Aim(kind_, child_->identity());
+    return Ok();
+  }
+  v1::AimedFault Fault() const override { return fault_; }
+  std::unique_ptr<Injector> Make() const override {
+    return kind_ == "node.flapping" ? MakeNodeFlapping(TRIODRILL_BIN_DIR "/triodrill-flap") : MakeNodeLost();
+  }
+  std::string Damage() override {
+    std::string damage = LinkScene::Damage();
+    const auto peer = PriorOf("trio1");
+    if (!peer.ok()) return std::string(peer.status().message());
+    if (peer->flags() != peer_before_.flags()) Append(damage, "; trio1 has flags ", peer->flags());
+    Append(damage, absl::StrJoin(MissingFrom(peer_before_, *peer), ", "));
+    if (!child_.has_value() || kind_ == "node.lost") return damage;  // dead or alive: it cannot be given back
+    if (child_->State() == 'T' || child_->State() == 'Z') damage += "; the job is stopped or dead";
+    return damage;
+  }
+
+ private:
+  const std::string kind_;
+  std::optional<Child> child_;
+  v1::LinkPrior peer_before_;
+  v1::AimedFault fault_;
 };
 
 // The faults that leave the link up: what stands in the way of packets is compared, too.
@@ -294,6 +334,7 @@ std::unique_ptr<Scene> MakeScene(std::string_view kind) {
   if (kind == "cpu.throttle") return std::make_unique<ThrottleScene>();
   if (kind == "cpu.stutter" || kind == "environment.drift") return std::make_unique<StutterScene>(kind);
   if (kind == "link.down" || kind == "link.flap") return std::make_unique<LinkScene>(kind);
+  if (kind.starts_with("node.")) return std::make_unique<NodeScene>(kind);
   if (kind.starts_with("link.")) return std::make_unique<ShapedLinkScene>(kind);
   if (kind == "process.crash_loop") return std::make_unique<CrashLoopScene>();
   if (kind == kDriftOfAGpu) return std::make_unique<GpuScene>("environment.drift");

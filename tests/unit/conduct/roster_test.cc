@@ -63,5 +63,20 @@ TEST_F(RosterTest, ARankThatTwoNodesClaimHasNoLink) {
   EXPECT_NE(roster.Resolve(LinkOf(1), "1.cut.0").problem, "");
 }
 
+TEST_F(RosterTest, AFaultOnTheNodeOfARankHitsAllOfThatNode) {
+  v1::Shot shot;
+  shot.set_role(v1::RANK);
+  shot.set_rank(1);
+  for (const char* kind : {"process.exit_agent", "node.lost", "node.flapping"}) {
+    shot.set_kind(kind);
+    const gate::Resolved resolved = roster.Resolve(shot, "1.lost.0");
+    EXPECT_EQ(resolved.node, "n1");
+    EXPECT_EQ(resolved.slot, "") << kind;
+    EXPECT_EQ(resolved.identity.process().pid(), 101);
+  }
+  shot.set_kind("process.kill");
+  EXPECT_EQ(roster.Resolve(shot, "1.kill.0").slot, "n1/0");
+}
+
 }  // namespace
 }  // namespace triodrill::conduct

@@ -134,6 +134,13 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
     *fault.mutable_with()->mutable_link_flap()->mutable_period() = ToProto(std::chrono::milliseconds(200));
     fault.mutable_with()->mutable_link_flap()->set_duty(0.5);
   }
+  if (kind == "node.lost") fault.mutable_with()->mutable_node_lost()->set_match(Cat("^", NodeJobName(), " "));
+  if (kind == "node.flapping") {
+    v1::NodeFlapping& with = *fault.mutable_with()->mutable_node_flapping();
+    *with.mutable_period() = ToProto(std::chrono::milliseconds(200));
+    with.set_duty(0.5);
+    with.set_match(Cat("^", NodeJobName(), " "));
+  }
   if (kind == "link.rate") fault.mutable_with()->mutable_link_rate()->set_rate(10'000'000);
   if (kind == "link.delay") {
     *fault.mutable_with()->mutable_link_delay()->mutable_delay() = ToProto(std::chrono::milliseconds(20));
@@ -155,6 +162,7 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
   if (kind == "tensor.nan") fault.mutable_with()->mutable_tensor_nan();
   if (kind == "gpu.clock_lock") fault.mutable_with()->mutable_gpu_clock_lock()->set_clock(40);
   if (kind == "gpu.power_cap") fault.mutable_with()->mutable_gpu_power_cap()->set_limit(50);
+  if (kind == "gpu.xid") fault.mutable_with()->mutable_gpu_xid()->set_xid(79);
   if (kind == "process.oom") fault.mutable_with()->mutable_process_oom();
   if (kind == "process.exit_agent")
     fault.mutable_with()->mutable_process_exit_agent()->set_match("^triodrill-test-job ");
@@ -187,6 +195,8 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
 }
 
 }  // namespace
+
+std::string NodeJobName() { return Cat("triodrill-test-node-", ::getpid()); }
 
 v1::AimedFault Aim(const std::string& kind, const v1::ProcessIdentity& target, const std::string& shot) {
   v1::AimedFault fault = Fault(kind, shot);

@@ -57,6 +57,10 @@ class LaunchedChild {
   v1::ProcessIdentity rank_;
 };
 
+// What the job's processes are called that the faults on whole nodes find by themselves: of this test alone, for others
+// run beside it.
+std::string NodeJobName();
+
 // A fault of `kind` on a process, with valid parameters.
 v1::AimedFault Aim(const std::string& kind, const v1::ProcessIdentity& target, const std::string& shot = "1.a.0");
 v1::AimedFault Aim(const std::string& kind, const v1::LinkIdentity& target, const std::string& shot = "1.a.0");

@@ -119,6 +119,26 @@ TEST_F(Flap, IsBroughtUpWholeByItsProgramIfTheProcessThatAskedDies) {
   EXPECT_TRUE(injector_->Revert(record).ok());
 }
 
+TEST_F(Flap, IsBroughtUpByEitherOfItsTwoProcessesIfTheOtherIsKilled) {
+  for (const bool flapper : {true, false}) {
+    v1::UndoRecord record = Prepared();
+    // Down for longer than this test waits: it is not the flap that brings it up.
+    *record.mutable_fault()->mutable_with()->mutable_link_flap()->mutable_period() = ToProto(std::chrono::seconds(60));
+    ASSERT_TRUE(injector_->Apply(record).ok());
+    const std::vector<ProcessHandle> programs = Programs(record);
+    ASSERT_EQ(programs.size(), 2u);
+    for (const ProcessHandle& program : programs) {
+      const auto stat = ReadProcessStat(program.identity().pid());
+      ASSERT_TRUE(stat.ok());
+      if (stat->name.starts_with(kFlapCount) != flapper) continue;
+      EXPECT_TRUE(program.Signal(SIGKILL).ok());
+    }
+    EXPECT_TRUE(Eventually([&] { return Programs(record).empty(); }));
+    ExpectAsBefore();
+    EXPECT_TRUE(injector_->Revert(record).ok());
+  }
+}
+
 TEST_F(Flap, IsUndoneFromTheRecordIfItsProgramIsKilledWhileItIsDown) {
   const v1::UndoRecord record = Prepared();
   ASSERT_TRUE(injector_->Apply(record).ok());
@@ -146,10 +166,14 @@ TEST(FlapOrder, SurvivesTheCommandLine) {
   order.common.token = "t";
   order.common.parent.set_pid(8);
   order.common.until = Nanos(9);
-  order.link.set_name("eth0");
-  order.link.set_ifindex(3);
-  order.link.set_mac("02:00:00:00:00:01");
-  order.link.set_net_namespace_inode(4026531840);
+  for (const char* name : {"eth0", "tun0"}) {
+    v1::LinkIdentity& link = order.links.emplace_back();
+    link.set_name(name);
+    link.set_ifindex(3);
+    if (link.name() == "eth0") link.set_mac("02:00:00:00:00:01");
+    link.set_net_namespace_inode(4026531840);
+  }
+  order.processes.emplace_back().set_pid(77);
   order.down = Nanos(5);
   order.up = Nanos(6);
   order.jitter_ppm = 250'000;
@@ -159,6 +183,12 @@ TEST(FlapOrder, SurvivesTheCommandLine) {
   const auto parsed = ParseFlapArguments(line);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(FlapArguments(*parsed), FlapArguments(order));
+  EXPECT_EQ(parsed->links.size(), 2u);
+  for (const char* wrong : {"--link=4026531840/3/eth0", "--link=x/3//eth0", "--process=77", "--link=1/2//"}) {
+    std::vector<std::string> worse = line;
+    worse.push_back(wrong);
+    EXPECT_FALSE(ParseFlapArguments(worse).ok()) << wrong;
+  }
   line.push_back("--up-ns=0");
   EXPECT_FALSE(ParseFlapArguments(line).ok());
 }

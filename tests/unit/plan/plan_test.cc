@@ -63,6 +63,21 @@ TEST(Plan, ACrashLoopKillsWhatTheProfileCallsAWorkerUnlessItSaysOtherwise) {
   EXPECT_EQ(plan::MakePlan(request).plan->trials(0).shots(0).with().process_crash_loop().match(), "mine");
 }
 
+TEST(Plan, TheJobOfALostNodeIsWhatTheProfileCallsWorkersUnlessTheDrillSaysOtherwise) {
+  v1::Drill drill = EmptyDrill(1, 0);
+  *AddFault(drill, "lost", "node.lost").mutable_hold()->mutable_for_() = Seconds(1);
+  *AddFault(drill, "gray", "node.flapping").mutable_hold()->mutable_for_() = Seconds(1);
+  plan::Request request = RequestOf(drill);
+  request.pipeline.mutable_spec()->mutable_workload()->mutable_rank_process()->set_command_line("train");
+  const auto shots = [&] { return plan::MakePlan(request).plan->trials(0).shots(); };
+  EXPECT_EQ(shots()[0].with().node_lost().match(), "train");
+  EXPECT_EQ(shots()[1].with().node_flapping().match(), "train");
+  request.drill.mutable_spec()->mutable_faults(0)->mutable_with()->mutable_node_lost()->set_match("mine");
+  request.drill.mutable_spec()->mutable_faults(1)->mutable_with()->mutable_node_flapping()->set_match("mine");
+  EXPECT_EQ(shots()[0].with().node_lost().match(), "mine");
+  EXPECT_EQ(shots()[1].with().node_flapping().match(), "mine");
+}
+
 TEST(Plan, TheLauncherIsWhatTheProfileCallsOneUnlessTheDrillSaysOtherwise) {
   v1::Drill drill = EmptyDrill(1, 0);
   AddFault(drill, "exit", "process.exit_agent");
