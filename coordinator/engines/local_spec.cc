@@ -27,7 +27,8 @@ v1::Program AgentProgram(const Programs& programs, const std::string& state_dir,
   for (const std::string& argument :
        {programs.agent, std::string("--node"), node, std::string("--coordinator"),
         "unix:" + CoordinatorSocket(state_dir), std::string("--state-dir"), directory, std::string("--policy"),
-        directory + "/policy.yaml", std::string("--nvml"), NvmlLink(state_dir, node)}) {
+        directory + "/policy.yaml", std::string("--nvml"), NvmlLink(state_dir, node), std::string("--kmsg"),
+        KernelLogFile(state_dir, node)}) {
     agent.add_argv(argument);
   }
   agent.set_out(directory + "/agent.log");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "coordinator/engines/child_process.h"
@@ -30,12 +31,18 @@ std::string NvmlLink(const std::string& state_dir, std::string_view node) {
   return NodeDir(state_dir, node) + "/nvml/libnvidia-ml.so.1";
 }
 
+std::string KernelLogFile(const std::string& state_dir, std::string_view node) {
+  return Cat(RunDir(state_dir), "/kmsg-", node, ".log");
+}
+
 Status MakeShadowGpus(const Programs& programs, const v1::ShadowSpec& spec, const std::string& state_dir) {
   if (spec.partition().empty()) return Ok();  // nodes of which no slots are known
   v1::Partition partition;
   TRIODRILL_RETURN_IF_ERROR(FromJson(spec.partition(), partition));
   coordinator::SystemClock clock;
   for (const v1::Node& node : partition.spec().nodes()) {
+    const std::string log = KernelLogFile(state_dir, node.name());
+    if (!std::ofstream(log, std::ios::trunc)) return absl::UnavailableError(Cat("make the kernel log ", log));
     const std::string state = Cat(RunDir(state_dir), "/gpu-", node.name(), ".state");
     const std::string slots = std::to_string(std::max(1, node.slots()));
     TRIODRILL_ASSIGN_OR_RETURN(

@@ -1,5 +1,6 @@
-// The shadow GPUs of the embedded partition's nodes: made before any agent starts, as hardware is there before its
-// programs are. What a crash leaves is files of the state directory, which the next Up makes anew.
+// The shadow GPUs of the embedded partition's nodes, and a file for each node that stands for its kernel log: made
+// before any agent starts, as hardware is there before its programs are. What a crash leaves is files of the state
+// directory, which the next Up makes anew.
 #pragma once
 
 #include <string>
@@ -15,7 +16,10 @@ namespace triodrill::engines {
 // fresh process that undoes from a record alone needs no environment.
 std::string NvmlLink(const std::string& state_dir, std::string_view node);
 
-// For each node as many as it has slots, in run/gpu-NODE.state, and the links to them.
+// What a node's agent and launcher take for its kernel log: the host's own is never written to.
+std::string KernelLogFile(const std::string& state_dir, std::string_view node);
+
+// For each node an empty kernel log, and as many GPUs as it has slots, in run/gpu-NODE.state, and the links to them.
 Status MakeShadowGpus(const Programs& programs, const v1::ShadowSpec& spec, const std::string& state_dir);
 
 }  // namespace triodrill::engines

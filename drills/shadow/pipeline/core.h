@@ -35,8 +35,8 @@ struct Confirmed {};  // by a person
 struct Tick {};       // several times a second
 struct StopAsked {};
 
-using Event = std::variant<NodeHello, Said, Started, Closed, Exited, ErrorLine, NodeReport, CheckDone, NodeGone,
-                           Checkpoints, Confirmed, Tick, StopAsked>;
+using Event = std::variant<NodeHello, Said, Started, Closed, Exited, ErrorLine, NodeReport, CheckDone, XidSeen,
+                           NodeGone, Checkpoints, Confirmed, Tick, StopAsked>;
 
 // ---- what is to be done
 

@@ -1,5 +1,5 @@
 // Detection in three ways: heartbeat, log, traffic. A rank is found faulty when as many of the three agree *about it*
-// as the policy asks.
+// as the policy asks; or when the kernel log says that its GPU is.
 //
 // When one rank stops, every rank's log and traffic stop with it, since each step ends in a collective of all. So
 // silence counts against a rank only if its own heartbeat is missing, too, or if it is the only one that is not waiting
@@ -25,7 +25,7 @@ double Seconds(Nanos nanos) { return std::chrono::duration<double>(nanos).count(
 }  // namespace
 
 std::string_view NameOf(Fault fault) {
-  constexpr std::string_view kNames[] = {"dead", "silent", "hung", "straggler", "sdc", "node_lost"};
+  constexpr std::string_view kNames[] = {"dead", "silent", "hung", "straggler", "sdc", "node_lost", "gpu_error"};
   return kNames[static_cast<size_t>(fault)];
 }
 
@@ -48,6 +48,10 @@ void Machine::LookAtRank(int rank) {
   const Trainer* seen = Seen(rank);
   if (seen == nullptr || seen->killed) return;
   Trainer& trainer = TrainerOf(rank);
+  // The driver's own word: no symptom, that others would have to confirm.
+  if (!trainer.fatal_xid.empty()) {
+    return Detected({Fault::kGpuError, s_.placement[rank].node, rank, "kernel_log", trainer.fatal_xid});
+  }
   if (!trainer.hello && !trainer.exited) {
     if (s_.stage == Stage::kStart && Past(trainer.started_at, spec_.bounds().start_timeout())) {
       Detected({Fault::kHung, s_.placement[rank].node, rank, "start", "was started and never spoke"});

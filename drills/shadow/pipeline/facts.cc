@@ -201,6 +201,21 @@ void Machine::On(const CheckDone& done) {
   }
 }
 
+// Of a GPU that nobody computes on there is only its place in the pool to lose.
+void Machine::On(const XidSeen& seen) {
+  const auto found = s_.slots.find(seen.slot);
+  if (found == s_.slots.end()) return;
+  const bool fatal = policy_.fatal_xids.contains(seen.xid);
+  Log("xid",
+      {{"slot", seen.slot.Name()}, {"xid", Cat(seen.xid)}, {"fatal", fatal ? "yes" : "no"}, {"line", seen.line}});
+  if (!fatal || s_.stage == Stage::kAssemble) return;
+  if (RankAt(seen.slot) >= 0) {
+    found->second.trainer.fatal_xid = seen.line;
+  } else {
+    Isolate(seen.slot, Level::kGpu, seen.line);
+  }
+}
+
 void Machine::On(const Checkpoints& checkpoints) {
   if (s_.stage == Stage::kRestore && s_.repair.reading) s_.repair.checkpoints = checkpoints.steps;
 }

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kTick{50};
 }  // namespace
 
 Launcher::Launcher(Options options, Config config, Clock& clock)
-    : options_(std::move(options)), config_(std::move(config)), clock_(clock) {}
+    : options_(std::move(options)), config_(std::move(config)), clock_(clock), kernel_log_(KernelLogFile(options_)) {}
 
 Status Launcher::Open() {
   me_ = config_.topology.Find(options_.node);
@@ -92,6 +92,7 @@ void Launcher::Look(int timeout_ms) {
 void Launcher::OnTick() {
   KeepPipeline();
   if (!pipeline_ && !stopping_) Connect();
+  if (pipeline_) ReadKernelLog();
   for (const auto& trainer : trainers_) {
     trainer->control().Flush();
     for (const std::string& line : trainer->NewErrorLines()) {

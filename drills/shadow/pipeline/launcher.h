@@ -48,6 +48,7 @@ class Launcher {
   void ReapProbes();
   void KeepPipeline();
   Status MakeGpus();
+  void ReadKernelLog();
   void LookAtGpu(int gpu, Spawning& probe) const;
   void StartExporter();
   void ReapExporter();
@@ -72,6 +73,7 @@ class Launcher {
   OwnedFd pipeline_pidfd_;
   TimePoint pipeline_again_;
   TimePoint report_at_;
+  LineTail kernel_log_;     // what it said before is of an earlier launcher's time
   pid_t exporter_pid_ = 0;  // of the node's shadow GPUs
   OwnedFd exporter_pidfd_;
   bool stopping_ = false;

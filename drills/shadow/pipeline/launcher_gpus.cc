@@ -6,6 +6,7 @@
 #include "drills/shadow/gpu/state_file.h"
 #include "drills/shadow/namespaces.h"
 #include "drills/shadow/pipeline/launcher.h"
+#include "drills/shadow/pipeline/node_facts.h"
 #include "triodrill/text.h"
 
 namespace triodrill::shadow::pipeline {
@@ -29,6 +30,20 @@ Status Launcher::MakeGpus() {
     Warn(Cat(std::string(there.status().message()), "; it is made anew"));
   }
   return gpu::MakeState(file, {me_->slots, config_.policy.spec.training().seed(), options_.node}, /*replace=*/true);
+}
+
+// As NVSentinel or GPUd do on a real node; lines about other things are nobody's concern here.
+void Launcher::ReadKernelLog() {
+  for (const std::string& line : kernel_log_.NewLines()) {
+    const std::optional<XidWord> word = ParseXidWord(line);
+    if (!word) continue;
+    const Result<gpu::MappedState> gpus = gpu::MappedState::Open(GpuStateFile(options_), false);
+    if (!gpus.ok()) return Warn(Cat("whose XID it is cannot be seen: ", std::string(gpus.status().message())));
+    for (uint32_t i = 0; i < (*gpus)->count; ++i) {
+      if (!IsAt(*word, (*gpus)->gpus[i].identity.bus_id)) continue;
+      Say(XidSeen{{options_.node, static_cast<int>(i)}, word->xid, line});
+    }
+  }
 }
 
 // Through the library, as a health check of a real node would; our link to it is as it is installed, or else as it is

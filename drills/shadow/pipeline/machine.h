@@ -30,6 +30,7 @@ class Machine {
   void On(const ErrorLine& error);
   void On(const NodeReport& report);
   void On(const CheckDone& done);
+  void On(const XidSeen& seen);
   void On(const NodeGone& gone);
   void On(const Checkpoints& checkpoints);
   void On(const Confirmed& confirmed);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <sstream>
@@ -77,6 +78,27 @@ Result<std::pair<OwnedFd, int>> ListenForLinks(const std::string& address) {
     return ErrnoStatus("name of the link check's socket on", address);
   }
   return std::make_pair(std::move(listener), static_cast<int>(ntohs(at.sin_port)));
+}
+
+std::optional<XidWord> ParseXidWord(std::string_view line) {
+  constexpr std::string_view kBegin = "NVRM: Xid (PCI:";
+  const size_t at = line.find(kBegin);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string rest(line.substr(at + kBegin.size()));
+  XidWord word;
+  char comma = 0;
+  // Of a form that cannot overflow what it is read into: hexadecimal fields of at most eight digits, and a number.
+  if (std::sscanf(rest.c_str(), "%8x:%8x:%8x): %5d%c", &word.domain, &word.bus, &word.device, &word.xid, &comma) != 5 ||
+      comma != ',') {
+    return std::nullopt;
+  }
+  return word;
+}
+
+bool IsAt(const XidWord& word, const char* bus_id) {
+  XidWord gpu;
+  return std::sscanf(bus_id, "%8x:%8x:%8x", &gpu.domain, &gpu.bus, &gpu.device) == 3 && gpu.domain == word.domain &&
+         gpu.bus == word.bus && gpu.device == word.device;
 }
 
 std::string OwnDirectory() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,17 @@ std::string InterfaceOf(const std::string& address);
 
 // Milliseconds since `file` was last written to; -1 if it is not there.
 int64_t AgeOf(const std::string& file);
+
+// NVIDIA's line in the kernel log about a GPU: "NVRM: Xid (PCI:0000:04:00): 79, …". Pure.
+struct XidWord {
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned device = 0;
+  int xid = 0;
+};
+std::optional<XidWord> ParseXidWord(std::string_view line);
+// Whether that is the GPU with this bus id, as NVML spells it. Pure.
+bool IsAt(const XidWord& word, const char* bus_id);
 
 // A listener on `address` that nobody needs to accept from: a completed handshake is all the link check wants.
 Result<std::pair<OwnedFd, int>> ListenForLinks(const std::string& address);

@@ -43,6 +43,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Exited, slot, incarnation, code, signal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ErrorLine, slot, incarnation, line)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeReport, node, received_bytes, sent_bytes, log_age_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckDone, id, node, ok, detail, unreachable, gpu_sick)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(XidSeen, slot, xid, line)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartTrainer, slot, incarnation, rank, checks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KillTrainer, slot, incarnation)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tell, slot, incarnation, message)
@@ -60,6 +61,7 @@ constexpr std::string_view NameOf(const Exited&) { return "exited"; }
 constexpr std::string_view NameOf(const ErrorLine&) { return "error_line"; }
 constexpr std::string_view NameOf(const NodeReport&) { return "report"; }
 constexpr std::string_view NameOf(const CheckDone&) { return "check_done"; }
+constexpr std::string_view NameOf(const XidSeen&) { return "xid"; }
 constexpr std::string_view NameOf(const StartTrainer&) { return "start"; }
 constexpr std::string_view NameOf(const KillTrainer&) { return "kill"; }
 constexpr std::string_view NameOf(const Tell&) { return "tell"; }

@@ -80,6 +80,12 @@ struct CheckDone {
   std::vector<std::string> unreachable;  // nodes that did not answer
   bool gpu_sick = false;                 // it is the GPU that was to be looked at, not the node
 };
+// The driver's line in the node's kernel log about the GPU of a slot.
+struct XidSeen {
+  Slot slot;
+  int xid = 0;
+  std::string line;
+};
 
 // ---- a launcher is told
 
@@ -114,7 +120,7 @@ struct RunCheck {
 // Ends every trainer in good order, and then the launcher.
 struct StopNode {};
 
-using FromNode = std::variant<NodeHello, Said, Started, Closed, Exited, ErrorLine, NodeReport, CheckDone>;
+using FromNode = std::variant<NodeHello, Said, Started, Closed, Exited, ErrorLine, NodeReport, CheckDone, XidSeen>;
 using ToNode = std::variant<StartTrainer, KillTrainer, Tell, RunCheck, StopNode>;
 
 std::string Encode(const FromNode& message);

@@ -1,6 +1,7 @@
 // The pipeline's policy as a value: the YAML document ShadowPolicy with its defaults filled in. Pure.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,7 @@ namespace triodrill::shadow::pipeline {
 struct Policy {
   v1::ShadowPolicySpec spec;  // every field set
   std::string checks;         // for a trainer's --checks
+  std::set<int> fatal_xids;
   Defect defect = Defect::kNone;
 
   bool Has(Defect one) const { return defect == one; }

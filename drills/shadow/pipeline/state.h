@@ -13,7 +13,7 @@
 
 namespace triodrill::shadow::pipeline {
 
-enum class Fault { kDead, kSilent, kHung, kStraggler, kSdc, kNodeLost };
+enum class Fault { kDead, kSilent, kHung, kStraggler, kSdc, kNodeLost, kGpuError };
 enum class Level { kProcess, kGpu, kNode, kGroup, kJob };
 
 // The process in a slot, as far as is known.
@@ -39,6 +39,7 @@ struct Trainer {
   std::string last_line;
   std::string error_line;
   std::string failure;
+  std::string fatal_xid;  // the driver's line about its GPU
   int joined_epoch = 0;
   std::string suspected_by;  // said so already
   // One value for each step that a heartbeat told of, the newest last.

@@ -69,6 +69,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 }  // namespace
 
 std::string GpuStateFile(const Options& options) { return Cat("gpu-", options.node, ".state"); }
+std::string KernelLogFile(const Options& options) { return Cat("kmsg-", options.node, ".log"); }
 
 std::vector<std::string> TrainerArguments(const Options& options, const Config& config, const StartTrainer& order) {
   const v1::ShadowTraining& training = config.policy.spec.training();

@@ -17,6 +17,8 @@ namespace triodrill::shadow::pipeline {
 
 // The node's shadow GPUs, in the run directory.
 std::string GpuStateFile(const Options& options);
+// The file that stands for the node's kernel log, in the run directory.
+std::string KernelLogFile(const Options& options);
 
 // The trainer's arguments. Pure.
 std::vector<std::string> TrainerArguments(const Options& options, const Config& config, const StartTrainer& order);

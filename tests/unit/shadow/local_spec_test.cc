@@ -53,7 +53,7 @@ TEST(LocalSpec, StartsEachAgentWithItsOwnJournalAndPolicy) {
   EXPECT_THAT(Argv(spec->nodes(0).agent()),
               ElementsAre("/b/triodrilld", "--node", "n0", "--coordinator", "unix:/s/coordinator.sock", "--state-dir",
                           "/s/nodes/n0", "--policy", "/s/nodes/n0/policy.yaml", "--nvml",
-                          "/s/nodes/n0/nvml/libnvidia-ml.so.1"));
+                          "/s/nodes/n0/nvml/libnvidia-ml.so.1", "--kmsg", "/s/run/kmsg-n0.log"));
 }
 
 TEST(LocalSpec, IsOneThatTheSandboxTakes) {

@@ -128,6 +128,56 @@ TEST(Detection, ABrokenCollectiveAfterADeathIsItsConsequence) {
   EXPECT_THAT(story.Lines("detected"), ElementsAre(HasSubstr("rank=4")));
 }
 
+constexpr char kFatalLine[] = "NVRM: Xid (PCI:0000:01:00): 79, pid=7, name=x, GPU has fallen off the bus.";
+
+TEST(KernelLog, AFatalXidCostsItsGpuAtOnceThoughAllElseIsWell) {
+  Story story;
+  story.Train();
+  const TimePoint onset = story.now;
+  story.Give(XidSeen{{"n2", 1}, 79, kFatalLine});
+  EXPECT_THAT(story.Lines("detected"),
+              ElementsAre(HasSubstr("slot=n2/1 rank=5 node=n2 fault=gpu_error by=kernel_log detail=\"NVRM: Xid")));
+  EXPECT_EQ(story.TimeOf("detected"), onset);
+  EXPECT_THAT(story.Lines("isolated"), ElementsAre(HasSubstr("slot=n2/1 level=gpu")));
+  ASSERT_TRUE(story.Until("restored step=30 epoch=2", seconds(10))) << story.All();
+  EXPECT_THAT(story.Lines("replaced"), ElementsAre("replaced slot=s0/0 rank=5 instead_of=n2/1"));
+  ASSERT_TRUE(story.Until("returned slot=n2/1")) << "its check finds it well: " << story.All();
+  EXPECT_THAT(story.Lines("detected"), testing::SizeIs(1));
+}
+
+TEST(KernelLog, AnXidThatIsNotFatalIsSaidAndHeldAgainstNobody) {
+  Story story;
+  story.Train();
+  story.Give(XidSeen{{"n2", 1}, 43, "NVRM: Xid (PCI:0000:01:00): 43, pid=7, name=x, Ch 00000008"});
+  story.Pass(seconds(10));
+  EXPECT_THAT(story.Lines("xid"), ElementsAre(HasSubstr("slot=n2/1 xid=43 fatal=no")));
+  EXPECT_THAT(story.Lines("detected"), IsEmpty()) << story.All();
+}
+
+TEST(KernelLog, WhichXidsAreFatalIsThePolicys) {
+  Policy policy = *ParsePolicy(
+      "apiVersion: triodrill/v1\nkind: ShadowPolicy\nmetadata: {name: test}\n"
+      "spec: {detection: {fatal_xids: [43]}}\n",
+      "policy.yaml");
+  Story story(policy);
+  story.Train();
+  story.Give(XidSeen{{"n2", 1}, 79, kFatalLine});
+  story.Pass(seconds(3));
+  EXPECT_THAT(story.Lines("detected"), IsEmpty());
+  story.Give(XidSeen{{"n2", 1}, 43, "NVRM: Xid (PCI:0000:01:00): 43, pid=7, name=x, Ch 00000008"});
+  EXPECT_THAT(story.Lines("detected"), ElementsAre(HasSubstr("slot=n2/1")));
+}
+
+TEST(KernelLog, AFatalXidOfASpareTakesItOutOfThePool) {
+  Story story;
+  story.Train();
+  story.Give(XidSeen{{"s0", 0}, 79, kFatalLine});
+  EXPECT_THAT(story.Lines("detected"), IsEmpty());
+  story.Give(XidSeen{{"n2", 1}, 79, kFatalLine});
+  ASSERT_TRUE(story.Until("replaced", seconds(10))) << story.All();
+  EXPECT_THAT(story.Lines("replaced"), ElementsAre("replaced slot=s0/1 rank=5 instead_of=n2/1"));
+}
+
 TEST(Detection, AStragglerIsFoundByItsComputingAndItsWaiting) {
   Story story;
   story.Train();

@@ -89,12 +89,28 @@ TEST(NodeMessages, ComeBackAsTheyWere) {
   const Result<FromNode> back = DecodeFromNode(Encode(FromNode(hello)));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(std::get<NodeHello>(*back).trainers[0].epoch, 9);
+  const Result<FromNode> xid = DecodeFromNode(Encode(FromNode(XidSeen{{"n2", 1}, 79, "NVRM: …"})));
+  ASSERT_TRUE(xid.ok()) << xid.status();
+  EXPECT_EQ(std::get<XidSeen>(*xid).xid, 79);
   EXPECT_FALSE(DecodeToNode(R"({"type":"kill","slot":"n2","incarnation":1})").ok());
 }
 
 TEST(PipelineLog, QuotesWhatHasBlanks) {
   EXPECT_EQ(FormatLine({"detected", {{"slot", "n2/0"}, {"detail", "it said \"no\"\n"}, {"bad", ""}}}),
             "detected slot=n2/0 detail=\"it said \\\"no\\\" \" bad=\"\"");
+}
+
+TEST(NodeFacts, FindTheGpuOfTheDriversLine) {
+  const auto word = ParseXidWord("<3>NVRM: Xid (PCI:0000:3b:00): 79, pid=7, name=x, GPU has fallen off the bus.");
+  ASSERT_TRUE(word.has_value());
+  EXPECT_EQ(word->xid, 79);
+  EXPECT_TRUE(IsAt(*word, "00000000:3B:00.0"));
+  EXPECT_FALSE(IsAt(*word, "00000000:3C:00.0"));
+  EXPECT_FALSE(IsAt(*word, ""));
+  for (const char* other : {"NVRM: Xid (PCI:0000:3b:00): 79", "NVRM: Xid (PCI:0000:3b:00.0): 79, pid=7",
+                            "NVRM: GPU at PCI:0000:3b:00: GPU-1", "usb 1-1: new device", ""}) {
+    EXPECT_FALSE(ParseXidWord(other).has_value()) << other;
+  }
 }
 
 TEST(NodeFacts, ReadTheCountersOfOneInterface) {
