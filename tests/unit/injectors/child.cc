@@ -115,14 +115,41 @@ char Child::State() const {
 
 namespace {
 
+// Of the faults on links and on whole nodes.
+void SetOfNetwork(const std::string& kind, v1::Parameters& with) {
+  if (kind == "link.down") with.mutable_link_down();
+  if (kind == "link.flap") {
+    *with.mutable_link_flap()->mutable_period() = ToProto(std::chrono::milliseconds(200));
+    with.mutable_link_flap()->set_duty(0.5);
+  }
+  if (kind == "node.lost") with.mutable_node_lost()->set_match(Cat("^", NodeJobName(), " "));
+  if (kind == "node.flapping") {
+    v1::NodeFlapping& flapping = *with.mutable_node_flapping();
+    *flapping.mutable_period() = ToProto(std::chrono::milliseconds(200));
+    flapping.set_duty(0.5);
+    flapping.set_match(Cat("^", NodeJobName(), " "));
+  }
+  if (kind == "link.rate") with.mutable_link_rate()->set_rate(10'000'000);
+  if (kind == "link.delay") {
+    *with.mutable_link_delay()->mutable_delay() = ToProto(std::chrono::milliseconds(20));
+  }
+  if (kind == "link.loss") with.mutable_link_loss()->set_share(1);
+  if (kind == "link.corrupt") with.mutable_link_corrupt()->set_share(0.5);
+  if (kind == "link.partition") {
+    with.mutable_link_partition()->add_peers("10.77.0.10");
+    with.mutable_link_partition()->set_direction(v1::BOTH);
+  }
+  if (kind == "link.blackhole") with.mutable_link_blackhole()->add_destinations("10.77.0.10");
+}
+
 v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
   v1::AimedFault fault;
   fault.set_shot(shot);
   fault.set_run_id(Cat("test-", ::getpid()));
   fault.set_kind(kind);
+  SetOfNetwork(kind, *fault.mutable_with());
   if (kind == "process.kill") fault.mutable_with()->mutable_process_kill();
   if (kind == "process.pause") fault.mutable_with()->mutable_process_pause();
-  if (kind == "link.down") fault.mutable_with()->mutable_link_down();
   if (kind == "cpu.throttle") fault.mutable_with()->mutable_cpu_throttle()->set_quota(20);
   if (kind == "process.crash_loop")
     fault.mutable_with()->mutable_process_crash_loop()->set_match("^triodrill-test-job ");
@@ -130,28 +157,6 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
     fault.mutable_with()->mutable_environment_drift()->set_amplitude(5);
     *fault.mutable_with()->mutable_environment_drift()->mutable_period() = ToProto(std::chrono::seconds(10));
   }
-  if (kind == "link.flap") {
-    *fault.mutable_with()->mutable_link_flap()->mutable_period() = ToProto(std::chrono::milliseconds(200));
-    fault.mutable_with()->mutable_link_flap()->set_duty(0.5);
-  }
-  if (kind == "node.lost") fault.mutable_with()->mutable_node_lost()->set_match(Cat("^", NodeJobName(), " "));
-  if (kind == "node.flapping") {
-    v1::NodeFlapping& with = *fault.mutable_with()->mutable_node_flapping();
-    *with.mutable_period() = ToProto(std::chrono::milliseconds(200));
-    with.set_duty(0.5);
-    with.set_match(Cat("^", NodeJobName(), " "));
-  }
-  if (kind == "link.rate") fault.mutable_with()->mutable_link_rate()->set_rate(10'000'000);
-  if (kind == "link.delay") {
-    *fault.mutable_with()->mutable_link_delay()->mutable_delay() = ToProto(std::chrono::milliseconds(20));
-  }
-  if (kind == "link.loss") fault.mutable_with()->mutable_link_loss()->set_share(1);
-  if (kind == "link.corrupt") fault.mutable_with()->mutable_link_corrupt()->set_share(0.5);
-  if (kind == "link.partition") {
-    fault.mutable_with()->mutable_link_partition()->add_peers("10.77.0.10");
-    fault.mutable_with()->mutable_link_partition()->set_direction(v1::BOTH);
-  }
-  if (kind == "link.blackhole") fault.mutable_with()->mutable_link_blackhole()->add_destinations("10.77.0.10");
   if (kind == "tensor.flip") {
     fault.mutable_with()->mutable_tensor_flip()->set_bit(30);
     fault.mutable_with()->mutable_tensor_flip()->set_index(-1);
