@@ -53,6 +53,22 @@ TEST(Isolation, AnOldDeathDoesNotCount) {
   EXPECT_THAT(story.Lines("isolated"), IsEmpty()) << story.All();
 }
 
+TEST(Isolation, ALostNodeIsFoundWhenWhatIsStartedThereReachesNobody) {
+  Story story;
+  story.Train();
+  story.CutLink("n2");
+  story.KillRank(4);
+  story.KillRank(5);
+  ASSERT_TRUE(story.Until("self_checked bad=n2", seconds(40))) << story.All();
+  ASSERT_TRUE(story.Until("restored", seconds(20))) << story.All();
+  EXPECT_THAT(story.Lines("isolated"),
+              ElementsAre(HasSubstr("slot=n2/0 level=node"), HasSubstr("slot=n2/1 level=node")));
+  EXPECT_THAT(story.Lines("replaced"),
+              ElementsAre("replaced slot=s0/0 rank=4 instead_of=n2/0", "replaced slot=s0/1 rank=5 instead_of=n2/1"));
+  story.Pass(seconds(20));
+  EXPECT_THAT(story.Lines("returned"), IsEmpty()) << "it is cut off: " << story.All();
+}
+
 TEST(Isolation, APausedRankLosesItsSlotAndComesBackAsASpare) {
   Story story;
   story.Train();
