@@ -7,7 +7,10 @@
 #include "injectors/cpu/stutter.h"
 #include "injectors/cpu/throttle.h"
 #include "injectors/environment/drift.h"
+#include "injectors/gpu/burn.h"
 #include "injectors/gpu/clock_lock.h"
+#include "injectors/gpu/dcgm_field.h"
+#include "injectors/gpu/hang.h"
 #include "injectors/gpu/lost.h"
 #include "injectors/gpu/power_cap.h"
 #include "injectors/gpu/xid.h"
@@ -74,6 +77,9 @@ constexpr std::array kInjectors = {
     InjectorRow{"collective.delay", &MakeCollectiveDelay, &ProbeCollectiveDelay},
     InjectorRow{"collective.hang", &MakeCollectiveHang, &ProbeCollectiveHang},
     InjectorRow{"collective.desync", &MakeCollectiveDesync, &ProbeCollectiveDesync},
+    InjectorRow{"gpu.burn", [] { return MakeGpuBurn(); }, &ProbeGpuBurn},
+    InjectorRow{"gpu.hang", &MakeGpuHang, &ProbeGpuHang},
+    InjectorRow{"gpu.dcgm_field", [] { return MakeGpuDcgmField(); }, &ProbeGpuDcgmField},
     InjectorRow{"gpu.xid", &MakeGpuXid, &ProbeGpuXid},
     InjectorRow{"node.lost", &MakeNodeLost, &ProbeNodeLost},
     InjectorRow{"node.flapping", [] { return MakeNodeFlapping(); }, &ProbeNodeFlapping},

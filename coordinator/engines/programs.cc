@@ -10,12 +10,11 @@ namespace triodrill::engines {
 namespace {
 
 // As it is installed, or else as it is built.
-std::string NvmlOf(const std::filesystem::path& bin) {
-  constexpr const char* kName = "libnvidia-ml.so.1";
-  const std::filesystem::path installed = bin / ".." / TRIODRILL_LIBDIR / "triodrill/shadow-gpu" / kName;
+std::string StandIn(const std::filesystem::path& bin, const char* name) {
+  const std::filesystem::path installed = bin / ".." / TRIODRILL_LIBDIR / "triodrill/shadow-gpu" / name;
   std::error_code error;
   const bool there = std::filesystem::exists(installed, error);
-  return (there ? installed : bin / "../shadow-gpu" / kName).lexically_normal().string();
+  return (there ? installed : bin / "../shadow-gpu" / name).lexically_normal().string();
 }
 
 }  // namespace
@@ -39,7 +38,8 @@ Result<Programs> FindProgramsIn(const std::string& bin_dir) {
                     .agent = (bin / "triodrilld").string(),
                     .undo = (bin / "triodrill-undo").string(),
                     .gpu_state = (bin / "triodrill-gpu-state").string(),
-                    .nvml = NvmlOf(bin),
+                    .nvml = StandIn(bin, "libnvidia-ml.so.1"),
+                    .cuda = StandIn(bin, "libcuda.so.1"),
                     .bin_dir = bin.string(),
                     .data_dir = data.string()};
   }

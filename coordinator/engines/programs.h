@@ -14,6 +14,7 @@ struct Programs {         // absolute paths
   std::string undo;       // triodrill-undo
   std::string gpu_state;  // triodrill-gpu-state
   std::string nvml;       // the shadow GPUs' stand-in library
+  std::string cuda;       // likewise, for the CUDA driver
   std::string bin_dir;    // holds them, and the programs of a workload of ours
   std::string data_dir;   // holds library/ pipelines/ partitions/ shadow/
 };

@@ -58,6 +58,7 @@ Status MakeShadowGpus(const Programs& programs, const v1::ShadowSpec& spec, cons
     std::filesystem::create_directory(folder, error);
     if (error) return absl::UnavailableError(Cat("make directory ", folder.string(), ": ", error.message()));
     TRIODRILL_RETURN_IF_ERROR(Link(programs.nvml, library));
+    TRIODRILL_RETURN_IF_ERROR(Link(programs.cuda, (folder / "libcuda.so.1").string()));
     TRIODRILL_RETURN_IF_ERROR(Link(state, (folder / "gpu.state").string()));
   }
   return Ok();

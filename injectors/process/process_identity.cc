@@ -150,9 +150,9 @@ namespace {
 
 // Names as the kernel keeps them: cut to 15 bytes.
 bool IsProtectedName(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kOurs = {
-      "triodrill",       "triodrilld",     "triodrill-undo",  "triodrill-shado", "triodrill-stutt",
-      "triodrill-crash", "triodrill-flap", "triodrill-clock", "triodrill-leak",  "triodrill-overl"};
+  constexpr std::array<std::string_view, 12> kOurs = {
+      "triodrill",      "triodrilld",      "triodrill-undo", "triodrill-shado", "triodrill-stutt", "triodrill-crash",
+      "triodrill-flap", "triodrill-clock", "triodrill-leak", "triodrill-overl", "triodrill-dcgm",  "triodrill-burn"};
   constexpr std::array<std::string_view, 22> kOthers = {
       "init",           "systemd",         "sshd",         "sshd-session",  "login",         "auditd",
       "rsyslogd",       "journald",        "cron",         "dbus-daemon",   "containerd",    "dockerd",
@@ -160,7 +160,8 @@ bool IsProtectedName(std::string_view name) {
       "nvidia-persist", "nvidia-fabricma", "gpud",         "tmux: server"};
   if (name.starts_with("systemd-")) return true;
   // Our helpers.
-  for (const std::string_view counting : {"stutter:", "crashloop:", "flap:", "wave:", "leak:", "overlay:"}) {
+  for (const std::string_view counting :
+       {"stutter:", "crashloop:", "flap:", "wave:", "leak:", "overlay:", "dcgm:", "burn:"}) {
     if (name.starts_with(counting)) return true;
   }
   const auto is = [name](std::string_view kept) { return name == kept; };

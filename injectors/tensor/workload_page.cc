@@ -9,6 +9,7 @@
 
 #include "injectors/os/clock.h"
 #include "injectors/os/step.h"
+#include "triodrill/kernels/layout.h"
 
 namespace triodrill {
 namespace {
@@ -77,6 +78,8 @@ Status WorkloadPage::Arm(uint64_t token, const workload::RuleOrder& order) {
     rule.changed.store(0, std::memory_order_relaxed);
     rule.trouble.store(workload::kNoTrouble, std::memory_order_relaxed);
     rule.expired.store(0, std::memory_order_relaxed);
+    rule.gpu_state.store(kernels::kHangNone, std::memory_order_relaxed);
+    rule.gpu_code.store(0, std::memory_order_relaxed);
     Step("tensor: rule written");
     page_->armed.fetch_or(1u << i, std::memory_order_seq_cst);
     Step("tensor: armed");
@@ -97,6 +100,12 @@ Status WorkloadPage::Withdraw(uint64_t token) {
   // The library raises `acting` before it reads `armed` again: once it is 0, nothing of these rules is under way.
   const bool quiet =
       LookUntil(std::chrono::seconds(2), [this] { return page_->acting.load(std::memory_order_seq_cst) == 0; });
+  // A kernel looks at the same word: given away too early, the place would make it wait for another's rule.
+  const bool released = LookUntil(std::chrono::seconds(2), [&] { return !WaitsOnGpu(ours); });
+  if (quiet && !released) {
+    return absl::DeadlineExceededError(
+        "withdraw a rule from the workload's page: its kernel on the GPU has not ended, or waits behind other work");
+  }
   if (!quiet) {
     return absl::DeadlineExceededError(
         "withdraw a rule from the workload's page: the workload is applying it and does not come to an end; is it "
@@ -107,6 +116,15 @@ Status WorkloadPage::Withdraw(uint64_t token) {
   }
   Step("tensor: place given back");
   return Ok();
+}
+
+bool WorkloadPage::WaitsOnGpu(uint32_t rules) const {
+  for (uint32_t i = 0; i < workload::kMostRules; ++i) {
+    const uint32_t state = page_->rules[i].gpu_state.load(std::memory_order_seq_cst);
+    const bool waits = state == kernels::kHangLaunched || state == kernels::kHangSpins;
+    if ((rules >> i & 1) != 0 && waits) return true;
+  }
+  return false;
 }
 
 WorkloadPage::RuleLook WorkloadPage::Look(uint64_t token) const {
@@ -120,7 +138,9 @@ WorkloadPage::RuleLook WorkloadPage::Look(uint64_t token) const {
     look.trouble = rule.trouble.load(std::memory_order_acquire);
     look.fired = rule.fired.load(std::memory_order_acquire);
     look.changed = rule.changed.load(std::memory_order_acquire);
-    if (look.changed == 0) return look;
+    look.gpu_state = rule.gpu_state.load(std::memory_order_acquire);
+    look.gpu_code = rule.gpu_code.load(std::memory_order_acquire);
+    if (look.changed == 0 && (look.fired == 0 || look.gpu_state == kernels::kHangNone)) return look;
     look.step = rule.step;
     look.index = rule.index;
     look.before = rule.before;

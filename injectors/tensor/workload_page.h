@@ -44,7 +44,9 @@ class WorkloadPage {
     uint32_t trouble = 0;
     uint64_t fired = 0;
     uint64_t changed = 0;
-    uint64_t step = 0;  // these of the first change, if there was one
+    uint32_t gpu_state = 0;  // of a hang: kernels::HangState
+    uint32_t gpu_code = 0;   // of a hang that the driver refused
+    uint64_t step = 0;       // these of the first change, or of the launch of a hang, if there was one
     uint64_t index = 0;
     uint64_t before = 0;
     uint64_t after = 0;
@@ -54,6 +56,9 @@ class WorkloadPage {
   RuleLook Look(uint64_t token) const;
 
  private:
+  // Whether the kernel of one of these rules is launched and has not ended.
+  bool WaitsOnGpu(uint32_t rules) const;
+
   explicit WorkloadPage(SharedPage shared)
       : shared_(std::move(shared)), page_(static_cast<workload::Page*>(shared_.get())) {}
 

@@ -164,9 +164,9 @@ TEST_P(Crash, IsNoticedIfAFaultIsAppliedBeforeItIsRecorded) {
   // A helper takes its effect back and ends with whoever asked for it, record or not: a net of its own, and this shows
   // it.
   static const std::set<std::string> kWithHelper = {
-      "cpu.leak",    "cpu.stutter",   "environment.drift",  std::string(testing::kDriftOfAGpu),
-      "link.flap",   "node.flapping", "process.crash_loop", "storage.full",
-      "storage.slow"};
+      "cpu.leak",           "cpu.stutter",    "environment.drift", std::string(testing::kDriftOfAGpu),
+      "gpu.burn",           "gpu.dcgm_field", "link.flap",         "node.flapping",
+      "process.crash_loop", "storage.full",   "storage.slow"};
   if (kWithHelper.contains(GetParam())) {
     EXPECT_EQ(tally_.damaged, 0) << tally_.first_damage;
   } else {

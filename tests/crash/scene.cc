@@ -26,6 +26,7 @@
 #include "injectors/os/file.h"
 #include "injectors/process/crash_loop.h"
 #include "injectors/process/helper_order.h"
+#include "tests/crash/gpu_scene.h"
 #include "tests/crash/process_scene.h"
 #include "tests/crash/storage_scene.h"
 #include "tests/unit/injectors/net.h"
@@ -341,6 +342,7 @@ std::unique_ptr<Scene> MakeScene(std::string_view kind) {
   if (kind == "process.oom") return std::make_unique<OomScene>();
   if (kind == "process.exit_agent") return std::make_unique<ExitAgentScene>();
   if (kind == "cpu.leak") return std::make_unique<LeakScene>();
+  if (std::unique_ptr<Scene> of_a_job = MakeGpuJobScene(kind)) return of_a_job;
   if (kind.starts_with("gpu.")) return std::make_unique<GpuScene>(kind);
   return std::make_unique<ProcessScene>(kind);
 }

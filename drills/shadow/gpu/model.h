@@ -26,6 +26,9 @@ struct Conditions {
   uint64_t reasons = 0;
 };
 
+// As many as an H100 has.
+inline constexpr int kMultiprocessors = 132;
+
 Operating Operate(const Identity& identity, const Conditions& conditions);
 Operating Operate(const Gpu& gpu);
 

@@ -1,14 +1,12 @@
 #include "drills/shadow/gpu/nvml_driver.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
 #include <atomic>
-#include <climits>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+
+#include "drills/shadow/gpu/beside.h"
 
 namespace triodrill::shadow::gpu::nvml {
 namespace {
@@ -25,21 +23,6 @@ unsigned users = 0;  // under the lock
 Driver driver;       // under the lock; kept when the last user has gone
 std::atomic<State*> attached{nullptr};
 std::atomic<bool> may_set{false};
-
-// Static: under the lock. Null if there is no room.
-const char* StatePath() {
-  if (const char* const named = std::getenv(kStateVariable)) return named;
-  static char path[PATH_MAX];
-  static char file[PATH_MAX];
-  Dl_info self{};
-  if (dladdr(&users, &self) == 0 || self.dli_fname == nullptr) return nullptr;
-  const char* const slash = std::strrchr(self.dli_fname, '/');
-  const int folder = slash == nullptr ? 0 : static_cast<int>(slash - self.dli_fname) + 1;
-  const int length = std::snprintf(path, sizeof path, "%.*s%s", folder, self.dli_fname, kStateBeside);
-  if (length <= 0 || static_cast<size_t>(length) >= sizeof path) return nullptr;
-  // It may be a link, where the file itself may not.
-  return realpath(path, file);
-}
 
 Return Attach() {
   const char* const path = StatePath();

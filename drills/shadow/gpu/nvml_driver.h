@@ -8,11 +8,6 @@
 
 namespace triodrill::shadow::gpu::nvml {
 
-// Names the state file to the library; without it, the file of kStateBeside beside the library, as it was loaded: so
-// each node of a machine can have a link to the library of its own, and needs no environment.
-inline constexpr char kStateVariable[] = "TRIODRILL_SHADOW_GPU_STATE";
-inline constexpr char kStateBeside[] = "gpu.state";
-
 // The state, between nvmlInit and the last nvmlShutdown; null otherwise. A file, once mapped, stays mapped: another
 // thread may still be in a call.
 State* Attached();

@@ -12,7 +12,7 @@
 namespace triodrill::shadow::gpu {
 
 constexpr uint64_t kMagic = 0x7570672d6f697274;  // "trio-gpu", little-endian
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kMostGpus = 32;
 constexpr uint32_t kMostProcesses = 8;
 
@@ -52,6 +52,7 @@ struct alignas(64) Gpu {
   Word64 nvlink[kLinkFacts];
   Word64 xid;                        // how many there were << 32 | the last one
   Word64 processes[kMostProcesses];  // processes.h; 0: free
+  Word64 taken_ns;                   // time of the whole GPU that kernels of others took from the job's; only grows
   Word32 rows[kRowFacts];
   Word32 limit_mw;
   Word32 temperature_c;

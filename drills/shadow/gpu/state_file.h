@@ -47,6 +47,8 @@ class HeldGpu {
   Operating Now() const { return Operate(gpu()); }
   uint32_t max_sm_mhz() const { return gpu().identity.max_sm_mhz; }
   std::string Name() const;  // for messages: number and UUID
+  // Of the GPU's time, so much was taken by kernels of others since it was made.
+  std::chrono::nanoseconds taken() const { return std::chrono::nanoseconds(gpu().taken_ns.load()); }
   void SetUtilization(uint32_t percent) const { gpu().utilization.store(percent); }
 
  private:

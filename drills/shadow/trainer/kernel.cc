@@ -27,6 +27,7 @@ void SimulatedKernel::TellUtilization(TimePoint now, Nanos duration) {
 }
 
 Status SimulatedKernel::Run() {
+  if (stream_) stream_->AwaitTurn();
   TimePoint now = clock_.Now();
   const Nanos duration = Duration();
   if (device_ != nullptr) TellUtilization(now, duration);
@@ -35,10 +36,14 @@ Status SimulatedKernel::Run() {
     if (lost_) return absl::UnavailableError(Cat(device_->Name(), " is lost: it has fallen off the bus"));
     if (left <= Nanos(0)) return Ok();
     const TimePoint began = now;
+    const Nanos taken = device_ == nullptr ? Nanos(0) : device_->taken();
     if (!orders_.WaitUntil(began + std::min(left, kLaunch))) return absl::CancelledError("a newer order came");
     now = clock_.Now();
     // A wake-up that is a little late is made good by the next launch; longer gaps are lost time.
-    left -= std::min(Nanos(now - began), 2 * kLaunch);
+    const Nanos ran = std::min(Nanos(now - began), 2 * kLaunch);
+    // While a kernel of another process had its turn, this one's stood still.
+    const Nanos others = device_ == nullptr ? Nanos(0) : std::min(device_->taken() - taken, ran);
+    left -= ran - others;
   }
 }
 

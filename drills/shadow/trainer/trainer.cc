@@ -24,6 +24,7 @@ Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard
       log_(log),
       memory_(options.layout, options.seed, options.rank),
       shown_(shown),
+      device_(device),
       kernel_(options.step_compute, clock, orders, device),
       writer_(options.keep, [this](const Saved& saved) {
         outbox_.Post(saved);
@@ -35,6 +36,7 @@ Trainer::Trainer(const Options& options, Clock& clock, Orders& orders, MeshGuard
 }
 
 void Trainer::Run() {
+  if (device_ != nullptr) OpenGpu();
   for (;;) {
     const ToTrainer order = orders_.Take();
     mesh_.reset();
@@ -42,6 +44,14 @@ void Trainer::Run() {
     if (const Join* const join = std::get_if<Join>(&order)) Obey(*join);
     vitals_.phase = Phase::kHalted;
   }
+}
+
+// Here, because a context is current on the thread that made it. That of a lost GPU cannot be made; its first step says
+// so.
+void Trainer::OpenGpu() {
+  const Result<GpuStream> stream = GpuStream::Open(StandInDriver(TRIODRILL_LIBDIR), options_.gpu_state, options_.gpu);
+  if (stream.ok()) return kernel_.PutOn(*stream);
+  if (!device_->lost()) EndWithoutGpu(stream.status());
 }
 
 void Trainer::Obey(const Join& join) {

@@ -30,6 +30,7 @@ class Trainer {
     uint64_t hash = 0;
   };
 
+  void OpenGpu();
   void Obey(const Join& join);
   Status JoinAndTrain(const Join& join);
   void BecomeRank(int rank);
@@ -53,6 +54,7 @@ class Trainer {
   RankMemory memory_;
   ShownRank shown_;
   std::optional<WorkloadLink> workload_;  // a standby has none: its page would have no rank
+  const gpu::HeldGpu* const device_;      // null: none
   SimulatedKernel kernel_;
   CheckpointWriter writer_;
   // Stands until the next order, also after a finding: a rank that closed its connections at once could cut off another

@@ -19,7 +19,7 @@ inline constexpr char kPageName[] = "triodrill-workload";
 // How the kernel spells it in /proc/PID/fd.
 inline constexpr char kPageLink[] = "/memfd:triodrill-workload (deleted)";
 inline constexpr uint64_t kMagic = 0x3147'5044'4f49'5254;  // "TRIODPG1"
-inline constexpr uint32_t kLayout = 1;
+inline constexpr uint32_t kLayout = 2;
 
 inline constexpr uint32_t kMostTensors = 256;
 inline constexpr uint32_t kMostPhases = 64;
@@ -44,6 +44,7 @@ enum RuleKind : uint32_t {
   kScale = 3,  // each element picked times `factor`
   kNan = 4,    // each element picked becomes not a number
   kStale = 5,  // a block of `elements` from `index` on is what it was when the rule first matched
+  kHang = 6,   // the process's work on its GPU waits for as long as the rule is armed; once, and no tensor is touched
 };
 enum RulePick : uint32_t {
   kByIndex = 1,  // `elements` of them, from `index` on
@@ -72,8 +73,10 @@ static_assert(std::is_trivially_copyable_v<RuleOrder>);
 // Why a rule that matched did nothing.
 enum RuleTrouble : uint32_t {
   kNoTrouble = 0,
-  kNoTensor = 1,   // no tensor of that name is registered
-  kDoesNotFit = 2  // the bit or the index is outside the elements, or the type has no such value
+  kNoTensor = 1,    // no tensor of that name is registered
+  kDoesNotFit = 2,  // the bit or the index is outside the elements, or the type has no such value
+  kNoGpu = 3,       // no CUDA driver is loaded, or the thread that begins the phase has no context on a GPU
+  kGpuRefused = 4,  // the driver refused; Rule::gpu_code is what it said
 };
 
 struct Rule {
@@ -85,7 +88,9 @@ struct Rule {
   std::atomic<uint64_t> fired;    // phases in which it acted
   std::atomic<uint64_t> changed;  // elements of other bits than before, all phases together
   std::atomic<uint32_t> trouble;
-  std::atomic<uint32_t> expired;  // its deadline had passed when it matched
+  std::atomic<uint32_t> expired;    // its deadline had passed when it matched
+  std::atomic<uint32_t> gpu_state;  // of a hang: kernels::HangState, from the launch on written by the GPU itself
+  std::atomic<uint32_t> gpu_code;
   // The first change, valid once `changed` is not 0. CLOCK_MONOTONIC just before and just after it was made.
   int64_t begun_ns;
   int64_t done_ns;
@@ -139,5 +144,6 @@ struct Page {
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free,
               "another process takes part: there is no lock to share");
 static_assert(std::is_standard_layout_v<Page>);
+static_assert(sizeof(std::atomic<uint32_t>) == 4, "a GPU reads and writes some of them as plain words");
 
 }  // namespace triodrill::workload

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "triodrill/workload/clock.h"
+#include "triodrill/workload/hang.h"
 
 namespace triodrill::workload {
 namespace {
@@ -30,6 +31,7 @@ class Acting {
       rule_.expired.store(1, std::memory_order_relaxed);
       return Disarm();
     }
+    if (order_.kind == kHang) return Hang();
     total_ = 0;
     for (uint32_t i = 0; i < job_.span_count; ++i) {
       if (NameMatches(order_.tensor, job_.spans[i].name)) total_ += job_.spans[i].elements;
@@ -47,6 +49,18 @@ class Acting {
   }
 
  private:
+  // Once: the rule stays armed, for that is what the kernel looks at.
+  void Hang() {
+    if (rule_.fired.load(std::memory_order_relaxed) != 0) return;
+    rule_.begun_ns = MonotonicNanos();
+    rule_.step = step_;
+    const uint32_t trouble = HangGpu(page_, bit_, rule_, order_.deadline_boottime_ns - BoottimeNanos());
+    rule_.done_ns = MonotonicNanos();
+    rule_.trouble.store(trouble, std::memory_order_relaxed);
+    rule_.fired.store(1, std::memory_order_release);
+    if (trouble != kNoTrouble) Disarm();
+  }
+
   void Disarm() { page_.armed.fetch_and(~bit_, std::memory_order_seq_cst); }
 
   // The span that holds element `index` of all that match, and which of its own it is.

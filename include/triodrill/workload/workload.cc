@@ -16,6 +16,7 @@
 #include <new>
 
 #include "triodrill/workload/corrupt.h"
+#include "triodrill/workload/hang.h"
 #include "triodrill/workload/page.h"
 #include "triodrill/workload/rules.h"
 
@@ -55,7 +56,9 @@ uint64_t Packed(int rank, int world) {
 }
 
 void DropPage() {
-  attached.store(nullptr, std::memory_order_release);
+  Page* const page = attached.exchange(nullptr, std::memory_order_acq_rel);
+  // What waits for it on a GPU goes on.
+  if (page != nullptr) page->armed.store(0, std::memory_order_seq_cst);
   if (page_fd >= 0) ::close(page_fd);
   page_fd = -1;
   span_count = 0;
@@ -63,8 +66,10 @@ void DropPage() {
 
 void BeforeFork() { ::pthread_mutex_lock(&lock); }
 void InParent() { ::pthread_mutex_unlock(&lock); }
-// The page is the parent's.
+// The page is the parent's, and so is what it knows of GPUs.
 void InChild() {
+  attached.store(nullptr, std::memory_order_release);
+  ForgetGpus();
   DropPage();
   ::pthread_mutex_unlock(&lock);
 }
@@ -136,6 +141,7 @@ int triodrill_attach(int rank, int world) {
     if (error != 0) return -error;
     fork_handled = true;
   }
+  LeavePage(mapping);
   const int fd = MakeFile();
   if (fd < 0) return fd;
   // Over the page of before, if there was one: see `attached`.

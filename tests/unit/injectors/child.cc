@@ -142,6 +142,19 @@ void SetOfNetwork(const std::string& kind, v1::Parameters& with) {
   if (kind == "link.blackhole") with.mutable_link_blackhole()->add_destinations("10.77.0.10");
 }
 
+// Of the faults on GPUs.
+void SetOfGpus(const std::string& kind, v1::Parameters& with) {
+  if (kind == "gpu.clock_lock") with.mutable_gpu_clock_lock()->set_clock(40);
+  if (kind == "gpu.power_cap") with.mutable_gpu_power_cap()->set_limit(50);
+  if (kind == "gpu.burn") with.mutable_gpu_burn()->set_duty(20);
+  if (kind == "gpu.xid") with.mutable_gpu_xid()->set_xid(79);
+  if (kind == "gpu.hang") with.mutable_gpu_hang();
+  if (kind != "gpu.dcgm_field") return;
+  with.mutable_gpu_dcgm_field()->set_field(230);
+  with.mutable_gpu_dcgm_field()->set_value(79);
+  *with.mutable_gpu_dcgm_field()->mutable_every() = ToProto(std::chrono::milliseconds(100));
+}
+
 v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
   v1::AimedFault fault;
   fault.set_shot(shot);
@@ -165,9 +178,7 @@ v1::AimedFault Fault(const std::string& kind, const std::string& shot) {
   if (kind == "tensor.stuck_lane") fault.mutable_with()->mutable_tensor_stuck_lane()->set_bit(31);
   if (kind == "tensor.stale") fault.mutable_with()->mutable_tensor_stale()->set_tensor("weights");
   if (kind == "tensor.nan") fault.mutable_with()->mutable_tensor_nan();
-  if (kind == "gpu.clock_lock") fault.mutable_with()->mutable_gpu_clock_lock()->set_clock(40);
-  if (kind == "gpu.power_cap") fault.mutable_with()->mutable_gpu_power_cap()->set_limit(50);
-  if (kind == "gpu.xid") fault.mutable_with()->mutable_gpu_xid()->set_xid(79);
+  SetOfGpus(kind, *fault.mutable_with());
   if (kind == "process.oom") fault.mutable_with()->mutable_process_oom();
   if (kind == "process.exit_agent")
     fault.mutable_with()->mutable_process_exit_agent()->set_match("^triodrill-test-job ");
