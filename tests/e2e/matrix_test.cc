@@ -124,6 +124,8 @@ const Case kHealthy[] = {
     {"", "data/corrupt-checkpoint.yaml", {}},   {"", "control/no-fault.yaml", {}},
     {"", "network/partition.yaml", {}},         {"", "software/launcher-exit.yaml", {}},
     {"", "software/out-of-memory.yaml", {}},    {"", "data/torn-checkpoint.yaml", {}},
+    {"", "hardware/hung-gpu.yaml", {}},         {"", "hardware/node-lost.yaml", {}},
+    {"", "hardware/xid-79.yaml", {}},
 };
 const Case kDefective[] = {
     {"single_signal", "software/hiccup.yaml", {"isolation.at_most", "reports"}},
