@@ -128,7 +128,7 @@ class Runner {
   }
 
   Status Prepare() {
-    TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile("inputs/drill.yaml", request_.drill_text));
+    TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile(kDrillFile, request_.drill_text));
     TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile("inputs/partition.yaml", request_.partition_text));
     TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile("inputs/pipeline.yaml", request_.pipeline_text));
     TRIODRILL_ASSIGN_OR_RETURN(digest_, bundle_->WritePlan(*plan_));

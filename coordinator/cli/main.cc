@@ -23,6 +23,7 @@ struct Parsed {
   VerifyOptions verify;
   CompareBundlesOptions compare;
   KeygenOptions keygen;
+  PackOptions pack;
   ReportOptions report;
   FaultsOptions faults;
   ExplainOptions explain;
@@ -53,14 +54,14 @@ void AddOffline(CLI::App& app, Parsed& parsed) {
   plan->callback([&] { parsed.verb = [&] { return ShowPlan(parsed.plan); }; });
 
   CLI::App* judge = app.add_subcommand("judge", "Measure and judge a bundle again from its timeline");
-  judge->add_option("bundle", parsed.judge.bundle, "Directory of the bundle")->required();
+  judge->add_option("bundle", parsed.judge.bundle, "Directory or .tar.zst of the bundle")->required();
   judge->add_flag("--json", parsed.judge.json, "One JSON object on standard output");
   judge->callback([&] { parsed.verb = [&] { return Judge(parsed.judge); }; });
 
   CLI::App* report = app.add_subcommand("report", "Write the report of a bundle, or of several on one page");
-  report->add_option("bundle", parsed.report.bundles, "Directories of bundles")->required();
-  report->add_option("--format", parsed.report.format, "text, md, html or json")
-      ->check(CLI::IsMember({"text", "md", "html", "json"}));
+  report->add_option("bundle", parsed.report.bundles, "Directories or .tar.zst of bundles")->required();
+  report->add_option("--format", parsed.report.format, "text, md, html, json, junit or sarif")
+      ->check(CLI::IsMember({"text", "md", "html", "json", "junit", "sarif"}));
   report->add_option("--out", parsed.report.out, "File to write, atomically (default: standard output)");
   report->callback([&] { parsed.verb = [&] { return Report(parsed.report); }; });
 
@@ -95,10 +96,15 @@ void AddOffline(CLI::App& app, Parsed& parsed) {
 
 void AddEvidence(CLI::App& app, Parsed& parsed) {
   CLI::App* verify = app.add_subcommand("verify", "What a bundle proves: signature, digests, chain, verdict");
-  verify->add_option("bundle", parsed.verify.bundle, "Directory of the bundle")->required();
+  verify->add_option("bundle", parsed.verify.bundle, "Directory or .tar.zst of the bundle")->required();
   verify->add_option("--key", parsed.verify.key, "Public key of whom you trust: signing.pub")->required();
   verify->add_flag("--json", parsed.verify.json, "One JSON object on standard output");
   verify->callback([&] { parsed.verb = [&] { return Verify(parsed.verify); }; });
+
+  CLI::App* pack = app.add_subcommand("pack", "Put a bundle into one file, which every verb here reads as it is");
+  pack->add_option("bundle", parsed.pack.bundle, "Directory of the bundle")->required();
+  pack->add_option("--out", parsed.pack.out, "File to write, NAME.tar.zst (default: the bundle's name)");
+  pack->callback([&] { parsed.verb = [&] { return Pack(parsed.pack); }; });
 
   CLI::App* compare = app.add_subcommand("compare", "Is a run worse than another of the same drill?");
   compare->add_option("base", parsed.compare.base, "Bundle of the run before")->required();
@@ -124,7 +130,8 @@ void AddOnline(CLI::App& app, Parsed& parsed, const std::function<Interrupts&()>
   run->add_option("--sham", parsed.run.sham, "Sham trials, instead of the drill's own number")
       ->check(CLI::Range(0, 10000));
   run->add_option("--seed", parsed.run.seed, "Seed, instead of the drill's own")->check(CLI::NonNegativeNumber);
-  run->add_option("--out", parsed.run.out, "Directory of the bundle; new or empty (default: triodrill-out/NAME-RUN)");
+  run->add_option("--out", parsed.run.out,
+                  "Directory of the bundle, new or empty, or NAME.tar.zst (default: triodrill-out/NAME-RUN)");
   run->add_option("--sign", parsed.run.sign, "Private key that signs the bundle: signing.key of keygen")
       ->envname("TRIODRILL_SIGNING_KEY");
   run->add_flag("--json", parsed.run.json, "One JSON object on standard output");

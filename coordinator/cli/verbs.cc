@@ -21,8 +21,9 @@ std::vector<VerbWords> MakeVerbs() {
   const OptionWords quiet = Flag("--quiet", "no progress, problems only");
   const OptionWords torchrun = Flag("--torchrun", "drill torchrun, not the reference pipeline");
   OptionWords format = Value("--format", "how the report is written");
-  format.choices = {"text", "md", "html", "json"};
+  format.choices = {"text", "md", "html", "json", "junit", "sarif"};
   const OptionWords report = Value("--out", "file that the report is written to", Word::kFile);
+  const OptionWords packed = Value("--out", "file that the bundle is packed into", Word::kFile);
   const OptionWords power = Flag("--power", "how many trials the objectives need");
   const OptionWords sign = Value("--sign", "private key that signs the bundle", Word::kFile);
   const OptionWords key = Value("--key", "public key of whom you trust", Word::kFile);
@@ -47,6 +48,7 @@ std::vector<VerbWords> MakeVerbs() {
       {"recover", "undo what a run left behind", Word::kNothing, {}, {partition, pipeline, state}},
       {"judge", "derive figures and verdict from a bundle", Word::kBundle, {}, {json}},
       {"report", "write the report of a bundle, or of several", Word::kBundle, {}, {format, report}},
+      {"pack", "put a bundle into one file", Word::kBundle, {}, {packed}},
       {"verify", "what a bundle proves", Word::kBundle, {}, {key, json}},
       {"compare",
        "is a run worse than another",

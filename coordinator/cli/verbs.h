@@ -67,6 +67,10 @@ struct CompareBundlesOptions {
   bool json = false;
   bool md = false;
 };
+struct PackOptions {
+  std::string bundle;
+  std::string out;  // "" is the bundle's own name and .tar.zst
+};
 struct KeygenOptions {
   std::string out;
 };
@@ -88,6 +92,7 @@ struct ExplainOptions {
 ExitCode Validate(const ValidateOptions& options);
 ExitCode ShowPlan(const PlanOptions& options);
 ExitCode Judge(const JudgeOptions& options);
+ExitCode Pack(const PackOptions& options);
 ExitCode Report(const ReportOptions& options);
 ExitCode Verify(const VerifyOptions& options);
 ExitCode Keygen(const KeygenOptions& options);

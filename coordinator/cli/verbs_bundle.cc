@@ -10,6 +10,8 @@
 #include "reports/evidence/derive.h"
 #include "reports/evidence/files.h"
 #include "reports/render/html.h"
+#include "reports/render/junit.h"
+#include "reports/render/sarif.h"
 #include "reports/render/terminal.h"
 #include "reports/render/verdict_json.h"
 
@@ -64,21 +66,27 @@ namespace {
 std::string ReportText(const std::vector<LoadedBundle>& bundles, const std::vector<Derived>& derived,
                        const ReportOptions& options) {
   std::vector<Reported> runs;
+  for (size_t i = 0; i < bundles.size(); ++i) {
+    const LoadedBundle& bundle = bundles[i];
+    runs.push_back(
+        {&bundle.plan, &bundle.timeline, &derived[i].trio, &derived[i].verdict, bundle.directory, bundle.drill_yaml});
+  }
+  if (options.format == "html") return Html(runs);
+  if (options.format == "junit") return JUnit(runs);
+  if (options.format == "sarif") return Sarif(runs);
   std::string text;
   const bool colour = options.out.empty() && isatty(STDOUT_FILENO) == 1;
   for (size_t i = 0; i < bundles.size(); ++i) {
-    const LoadedBundle& bundle = bundles[i];
-    if (options.format == "html") {
-      runs.push_back({&bundle.plan, &bundle.timeline, &derived[i].trio, &derived[i].verdict, bundle.directory});
-    } else if (options.format == "md") {
+    const Reported& run = runs[i];
+    if (options.format == "md") {
       text += derived[i].report_md;
     } else if (options.format == "json") {
-      text += RunJson(derived[i].verdict, derived[i].trio, bundle.directory);
+      text += RunJson(*run.verdict, *run.trio, run.bundle);
     } else {
-      text += TerminalReport(bundle.plan, derived[i].trio, derived[i].verdict, bundle.directory, {.colour = colour});
+      text += TerminalReport(*run.plan, *run.trio, *run.verdict, run.bundle, {.colour = colour});
     }
   }
-  return options.format == "html" ? Html(runs) : text;
+  return text;
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
-// keygen, verify: who vouches for a bundle, and what it proves. No root, no agent, no network.
+// keygen, verify, pack: who vouches for a bundle, what it proves, and how it travels. No root, no agent, no network.
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/cli/inputs.h"
 #include "coordinator/cli/verbs.h"
 #include "coordinator/cli/version.h"
+#include "reports/evidence/archive.h"
+#include "reports/evidence/bundle.h"
 #include "reports/evidence/verify.h"
+#include "triodrill/text.h"
 
 namespace triodrill::cli {
 
@@ -21,6 +24,26 @@ ExitCode Keygen(const KeygenOptions& options) {
   std::printf("%s/%s: public, give it away: `triodrill verify --key` wants it\n", options.out.c_str(),
               std::string(kPublicKeyFile).c_str());
   std::printf("key %s\n", key->public_key().id().c_str());
+  return ExitCode::kPassed;
+}
+
+ExitCode Pack(const PackOptions& options) {
+  std::string directory = options.bundle;
+  while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
+  const Result<LoadedBundle> bundle = LoadBundle(directory);  // whatever else lies about is no bundle
+  if (!bundle.ok()) {
+    PrintError(absl::StrCat("pack ", options.bundle, ": ", bundle.status().message()));
+    return ExitCode::kInvalidFile;
+  }
+  if (!bundle->complete) {
+    std::fprintf(stderr, "triodrill: warning: %s is incomplete: %s\n", directory.c_str(), bundle->problem.c_str());
+  }
+  const std::string archive = options.out.empty() ? Cat(directory, kArchiveSuffix) : options.out;
+  if (const Status packed = PackBundle(directory, archive); !packed.ok()) {
+    PrintError(std::string(packed.message()));
+    return ExitCode::kInvalidFile;
+  }
+  std::printf("%s\n", archive.c_str());
   return ExitCode::kPassed;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,10 @@
 #include "coordinator/cli/inputs.h"
 #include "coordinator/cli/verbs.h"
 #include "coordinator/os/clock.h"
+#include "reports/evidence/archive.h"
 #include "reports/render/terminal.h"
 #include "reports/render/verdict_json.h"
+#include "triodrill/text.h"
 
 namespace triodrill::cli {
 namespace {
@@ -32,8 +35,18 @@ DrillRequest RequestOf(const Loaded<v1::Drill>& drill, const Profiles& profiles,
   return {drill.message, drill.text, profiles.partition.text, profiles.pipeline.text, std::move(bundle)};
 }
 
-// A place for the evidence, before anything is brought up or broken.
-std::optional<Bundle> MakeBundle(const std::string& directory) {
+// A place for the evidence, before anything is brought up or broken. What will be packed is written down in a directory
+// first, beside its archive.
+std::optional<Bundle> MakeBundle(const std::string& named) {
+  std::string directory = named;
+  if (IsArchive(named)) {
+    std::error_code ignored;
+    if (std::filesystem::exists(named, ignored)) {
+      PrintError(absl::StrCat("the evidence cannot be kept: ", named, " is there already; nothing was touched"));
+      return std::nullopt;
+    }
+    directory.resize(directory.size() - kArchiveSuffix.size());
+  }
   Result<Bundle> bundle = Bundle::Create(directory);
   if (bundle.ok()) return *std::move(bundle);
   PrintError(absl::StrCat("the evidence cannot be kept: ", bundle.status().message(), "; nothing was touched"));
@@ -57,6 +70,17 @@ void Override(v1::Drill& drill, int trials, int sham, int64_t seed) {
   if (trials >= 0) drill.mutable_spec()->mutable_trials()->set_faulted(trials);
   if (sham >= 0) drill.mutable_spec()->mutable_trials()->set_sham(sham);
   if (seed >= 0) drill.mutable_spec()->mutable_trials()->set_seed(static_cast<uint64_t>(seed));
+}
+
+// The bundle's directory gives way to the archive, once that is whole. An incomplete one stays where it is.
+Status PackIfAsked(const std::string& named, DrillResult& result) {
+  std::error_code ignored;
+  const bool incomplete = std::filesystem::exists(Cat(result.bundle, "/", kIncompleteFile), ignored);
+  if (!IsArchive(named) || !result.derived || incomplete) return Ok();
+  TRIODRILL_RETURN_IF_ERROR(PackBundle(result.bundle, named));
+  std::filesystem::remove_all(result.bundle, ignored);
+  result.bundle = named;
+  return Ok();
 }
 
 std::string TextOf(const DrillResult& result) {
@@ -97,8 +121,9 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
   }
   DrillRequest request = RequestOf(*drill, *profiles, *std::move(bundle));
   if (signer) request.signer = &*signer;
-  const DrillResult result = RunDrill(**session, request, clock, voice);
+  DrillResult result = RunDrill(**session, request, clock, voice);
   const Status closed = (*session)->Close();
+  const Status packed = PackIfAsked(out, result);
   if (!result.derived) {
     PrintError(result.problem);
   } else if (options.json) {
@@ -109,6 +134,10 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
   if (!closed.ok()) {
     PrintError(std::string(closed.message()));
     return ExitCode::kUndoNotConfirmed;
+  }
+  if (!packed.ok() && result.exit_code != ExitCode::kUndoNotConfirmed) {
+    PrintError(absl::StrCat(packed.message(), "; the bundle is whole in ", result.bundle));
+    return ExitCode::kInternal;
   }
   return result.exit_code;
 }

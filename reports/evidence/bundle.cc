@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "reports/evidence/archive.h"
 #include "reports/evidence/files.h"
 #include "triodrill/schema/json.h"
 
@@ -98,10 +99,11 @@ Status Bundle::Complete() const {
 std::string PlanBytes(const v1::Plan& plan) { return ToPrettyJson(plan); }
 std::string PlanDigest(const v1::Plan& plan) { return Sha256Hex(PlanBytes(plan)); }
 
-Result<LoadedBundle> LoadBundle(const std::string& directory) {
+Result<LoadedBundle> LoadBundle(const std::string& named) {
+  TRIODRILL_ASSIGN_OR_RETURN(const BundleSource source, BundleSource::Open(named));
   LoadedBundle bundle;
-  bundle.directory = directory;
-  const auto path = [&](std::string_view file) { return (fs::path(directory) / file).string(); };
+  bundle.directory = named;
+  const auto path = [&](std::string_view file) { return (fs::path(source.directory()) / file).string(); };
   TRIODRILL_ASSIGN_OR_RETURN(const std::string plan, ReadWholeFile(path(kPlanFile)));
   if (Status read = FromJson(plan, bundle.plan); !read.ok()) {
     return absl::DataLossError(absl::StrCat(path(kPlanFile), ": ", read.message()));
@@ -122,6 +124,7 @@ Result<LoadedBundle> LoadBundle(const std::string& directory) {
   TRIODRILL_ASSIGN_OR_RETURN(bundle.trio_json, ReadIfThere(path(kTrioFile)));
   TRIODRILL_ASSIGN_OR_RETURN(bundle.verdict_json, ReadIfThere(path(kVerdictFile)));
   TRIODRILL_ASSIGN_OR_RETURN(bundle.report_md, ReadIfThere(path(kReportFile)));
+  TRIODRILL_ASSIGN_OR_RETURN(bundle.drill_yaml, ReadIfThere(path(kDrillFile)));
   return bundle;
 }
 

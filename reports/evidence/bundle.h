@@ -24,6 +24,7 @@ inline constexpr std::string_view kTrioFile = "trio.json";
 inline constexpr std::string_view kVerdictFile = "verdict.json";
 inline constexpr std::string_view kReportFile = "report.md";
 inline constexpr std::string_view kIncompleteFile = "INCOMPLETE";
+inline constexpr std::string_view kDrillFile = "inputs/drill.yaml";
 
 // The bundle while it is being written. A value: holds paths only, no descriptors.
 class Bundle {
@@ -54,7 +55,7 @@ std::string PlanDigest(const v1::Plan& plan);
 
 // What a bundle says, read back. The derived files are as they stand in the directory; "" where there is none.
 struct LoadedBundle {
-  std::string directory;
+  std::string directory;  // or archive, as it was named
   bool complete = false;  // INCOMPLETE is gone and the timeline ends with RunEnded
   std::string problem;    // why it is not complete
   v1::Plan plan;
@@ -62,9 +63,10 @@ struct LoadedBundle {
   std::string trio_json;
   std::string verdict_json;
   std::string report_md;
+  std::string drill_yaml;
 };
 
-// Refuses a plan that does not have the digest which the timeline says.
-Result<LoadedBundle> LoadBundle(const std::string& directory);
+// From a directory or an archive (archive.h). Refuses a plan that does not have the digest which the timeline says.
+Result<LoadedBundle> LoadBundle(const std::string& named);
 
 }  // namespace triodrill

@@ -25,14 +25,6 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return Ok();
 }
 
-Status SyncDirectory(const std::string& directory) {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus("open", directory);
-  const absl::Cleanup close = [fd] { ::close(fd); };
-  if (::fsync(fd) != 0) return ErrnoStatus("sync", directory);
-  return Ok();
-}
-
 }  // namespace
 
 Result<std::string> ReadWholeFile(const std::string& path) {
@@ -67,8 +59,16 @@ Status WriteWholeFile(const std::string& path, std::string_view bytes) {
   TRIODRILL_RETURN_IF_ERROR(status);
   if (::rename(temporary.c_str(), path.c_str()) != 0) return ErrnoStatus("rename", temporary);
   std::move(abandon).Cancel();
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return SyncDirectory(parent.empty() ? "." : parent);
+  return SyncDirectory(std::filesystem::path(path).parent_path().string());
+}
+
+Status SyncDirectory(const std::string& directory) {
+  const std::string named = directory.empty() ? "." : directory;
+  const int fd = ::open(named.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus("open", named);
+  const absl::Cleanup close = [fd] { ::close(fd); };
+  if (::fsync(fd) != 0) return ErrnoStatus("sync", named);
+  return Ok();
 }
 
 std::string Sha256Hex(std::string_view bytes) {

@@ -13,6 +13,9 @@ Result<std::string> ReadWholeFile(const std::string& path);
 // Writes PATH.tmp, syncs it, renames it over PATH, syncs the directory.
 Status WriteWholeFile(const std::string& path, std::string_view bytes);
 
+// Makes what was renamed in it outlive a crash. "" is the current directory.
+Status SyncDirectory(const std::string& directory);
+
 // SHA-256 in lower-case hex.
 std::string Sha256Hex(std::string_view bytes);
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_join.h"
+#include "reports/evidence/archive.h"
 #include "reports/evidence/dsse.h"
 #include "reports/evidence/files.h"
 #include "reports/evidence/seal.h"
@@ -277,8 +278,9 @@ class Look {
 
 }  // namespace
 
-Result<Verification> VerifyBundle(const std::string& directory, const PublicKey& key, std::string_view tool_version) {
-  TRIODRILL_ASSIGN_OR_RETURN(const BundleTree tree, BundleTree::Open(directory));
+Result<Verification> VerifyBundle(const std::string& named, const PublicKey& key, std::string_view tool_version) {
+  TRIODRILL_ASSIGN_OR_RETURN(const BundleSource source, BundleSource::Open(named));
+  TRIODRILL_ASSIGN_OR_RETURN(const BundleTree tree, BundleTree::Open(source.directory()));
   return Look(tree, key, tool_version).Run();
 }
 

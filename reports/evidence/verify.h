@@ -33,8 +33,8 @@ struct Verification {
   std::string verdict_headline;  // of the run, if it was derived again
 };
 
-// An error is a directory that is no bundle of a known schema, or holds what has no business there.
-Result<Verification> VerifyBundle(const std::string& directory, const PublicKey& key, std::string_view tool_version);
+// Of a directory or an archive. An error is what is no bundle of a known schema, or holds what has no business there.
+Result<Verification> VerifyBundle(const std::string& named, const PublicKey& key, std::string_view tool_version);
 
 // 0 proved, 1 refuted, 2 open.
 ExitCode CodeOf(Proof proof);

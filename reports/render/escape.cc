@@ -24,11 +24,12 @@ uint32_t CodePoint(std::string_view sequence) {
   }
 }
 
-// Moves the cursor, changes colours, turns the direction of text, breaks lines, or shows nothing at all.
+// Moves the cursor, changes colours, turns the direction of text, breaks lines, shows nothing at all, or is no
+// character (of which XML allows none).
 bool Invisible(uint32_t point) {
   return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0xAD || (point >= 0x200B && point <= 0x200F) ||
          (point >= 0x2028 && point <= 0x202E) || (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF ||
-         (point >= 0xFFF9 && point <= 0xFFFB) || (point >= 0xE0000 && point <= 0xE007F);
+         (point >= 0xFFF9 && point <= 0xFFFB) || (point >= 0xE0000 && point <= 0xE007F) || (point & 0xFFFE) == 0xFFFE;
 }
 
 std::string Visible(uint32_t point) {

@@ -6,21 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "reports/evidence/timeline.h"
-#include "reports/judge/verdict.h"
-#include "reports/measure/trio.h"
-#include "triodrill/v1/plan.pb.h"
+#include "reports/render/reported.h"
 
 namespace triodrill {
-
-// One drill's run. The pointers outlive the call.
-struct Reported {
-  const v1::Plan* plan;
-  const Timeline* timeline;
-  const Trio* trio;
-  const Verdict* verdict;
-  std::string bundle;  // where its evidence is kept
-};
 
 // At least one. Of several, a table of all of them stands first.
 std::string Html(const std::vector<Reported>& runs);

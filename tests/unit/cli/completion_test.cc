@@ -70,7 +70,7 @@ TEST_F(CompletionInBash, KnowsTheOptionsOfAVerb) {
 }
 
 TEST_F(CompletionInBash, KnowsTheChoicesOfAnOption) {
-  EXPECT_THAT(Complete("triodrill report --format ''"), ElementsAre("text", "md", "html", "json"));
+  EXPECT_THAT(Complete("triodrill report --format ''"), ElementsAre("text", "md", "html", "json", "junit", "sarif"));
 }
 
 TEST_F(CompletionInBash, KnowsTheChoicesOfAnArgument) {

@@ -20,10 +20,14 @@ class Partition : public LinkFault {
     fault.mutable_with()->mutable_link_partition()->set_direction(direction);
     return fault;
   }
-  // A packet of the peer, as it comes in over the wire.
+  // A packet of the peer, as it comes in over the wire. What is sent while the kernel has not yet given the peer's new
+  // interface a queue is lost without a word: it is sent again.
   void Hear(const std::string& from) const {
-    const Status sent = testing::SendFrame("trio1", IdentifyLink("trio0")->mac(), from, "10.77.0.12");
-    ASSERT_TRUE(sent.ok()) << sent;
+    const testing::Tap tap("trio0");
+    ASSERT_TRUE(Eventually([&] {
+      const Status sent = testing::SendFrame("trio1", IdentifyLink("trio0")->mac(), from, "10.77.0.12");
+      return sent.ok() && tap.Heard(from);
+    }));
   }
 };
 

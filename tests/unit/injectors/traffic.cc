@@ -100,6 +100,26 @@ Status SendFrame(const std::string& name, const std::string& to_mac, const std::
   return sent == sizeof(frame) ? Ok() : ErrnoStatus("send a frame over", name);
 }
 
+Tap::Tap(const std::string& name)
+    : socket_(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETHERTYPE_IP))) {
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ETHERTYPE_IP);
+  address.sll_ifindex = static_cast<int>(::if_nametoindex(name.c_str()));
+  ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+bool Tap::Heard(const std::string& from) const {
+  in_addr wanted{};
+  ::inet_pton(AF_INET, from.c_str(), &wanted);
+  bool heard = false;
+  iphdr ip{};
+  while (::recv(socket_.get(), &ip, sizeof(ip), MSG_TRUNC) >= static_cast<ssize_t>(sizeof(ip))) {
+    heard = heard || ip.saddr == wanted.s_addr;
+  }
+  return heard;
+}
+
 int SendDatagram(const std::string& to) {
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

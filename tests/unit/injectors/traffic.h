@@ -4,12 +4,23 @@
 #include <cstdint>
 #include <string>
 
+#include "injectors/os/fd.h"
 #include "triodrill/status.h"
 
 namespace triodrill::testing {
 
 // Sends one Ethernet frame with an IPv4 packet out of `name`, past routes and filters.
 Status SendFrame(const std::string& name, const std::string& to_mac, const std::string& from, const std::string& to);
+// The IPv4 packets that come in over an interface, as they come off the wire: before any filter.
+class Tap {
+ public:
+  explicit Tap(const std::string& name);
+  // Whether one from that address came since the last call.
+  bool Heard(const std::string& from) const;
+
+ private:
+  UniqueFd socket_;
+};
 // Sends one UDP datagram as any program would. 0 if it went, else the kernel's errno.
 int SendDatagram(const std::string& to);
 

@@ -60,7 +60,7 @@ TEST(GpuState, RefusesWhatIsTornForeignOrGone) {
   EXPECT_EQ(WhyNot(gpus.file()).message().find("is damaged") != std::string::npos, true) << WhyNot(gpus.file());
 
   ASSERT_TRUE(MakeState(gpus.file(), {2, 7, "n0"}, true).ok());
-  Overwrite(gpus.file(), offsetof(State, version), std::string(1, '\x02'));
+  Overwrite(gpus.file(), offsetof(State, version), std::string(1, static_cast<char>(kVersion + 1)));
   EXPECT_TRUE(absl::IsDataLoss(WhyNot(gpus.file())));
   Overwrite(gpus.file(), 0, "something");
   EXPECT_TRUE(absl::IsDataLoss(WhyNot(gpus.file())));
