@@ -28,8 +28,8 @@ std::vector<VerbWords> MakeVerbs() {
   const OptionWords sign = Value("--sign", "private key that signs the bundle", Word::kFile);
   const OptionWords key = Value("--key", "public key of whom you trust", Word::kFile);
   const OptionWords keys = Value("--out", "directory of the two keys", Word::kDirectory);
-  OptionWords schema = Value("--json-schema", "JSON Schema of a kind of file, for editors");
-  schema.choices = {"Drill", "Partition", "Pipeline", "AgentPolicy", "ShadowPolicy"};
+  OptionWords schema = Value("--json-schema", "JSON Schema of a kind of file or result");
+  schema.choices = {"Drill", "Partition", "Pipeline", "AgentPolicy", "ShadowPolicy", "Run", "Trio", "Verdict"};
   return {
       {"validate", "check files without running anything", Word::kDrill, {}, {json}},
       {"explain",

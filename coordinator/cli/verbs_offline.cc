@@ -12,6 +12,7 @@
 #include "coordinator/plan/plan.h"
 #include "reports/compare/power_text.h"
 #include "reports/evidence/bundle.h"
+#include "reports/render/result_schema.h"
 #include "triodrill/schema/catalogue.h"
 #include "triodrill/schema/explain.h"
 #include "triodrill/schema/json.h"
@@ -155,6 +156,10 @@ ExitCode Faults(const FaultsOptions& options) {
 }
 
 ExitCode ExplainSchema(const ExplainOptions& options) {
+  if (const std::string results = ResultSchema(options.json_schema); !results.empty()) {
+    std::fputs(results.c_str(), stdout);
+    return ExitCode::kPassed;
+  }
   const Result<std::string> text =
       options.json_schema.empty() ? Explain(options.path) : JsonSchema(options.json_schema);
   if (!text.ok()) {

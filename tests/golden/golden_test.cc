@@ -6,14 +6,19 @@
 //
 // Then read the difference: it is the change in meaning that the commit makes.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <vector>
 
 #include "reports/evidence/derive.h"
 #include "reports/evidence/files.h"
+#include "reports/render/result_schema.h"
+#include "reports/render/verdict_json.h"
+#include "tests/e2e/program.h"
 #include "tests/golden/stories.h"
 
 namespace triodrill {
@@ -89,6 +94,42 @@ TEST(GoldenRuns, EachDirectoryHasItsStory) {
     if (entry.is_directory()) saved.insert(entry.path().filename().string());
   }
   EXPECT_EQ(told, saved);
+}
+
+// Every saved run against the schema of the results, by an implementation of JSON Schema that is not ours.
+TEST(GoldenRuns, KeepTheSchemaOfTheResults) {
+  if (!Mode().empty()) GTEST_SKIP() << "TRIODRILL_GOLDEN: results are being written";
+  if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "there is no /usr/bin/python3";
+  const testing::TempDir dir;
+  const auto check = [&](std::string_view kind, const std::vector<std::string>& documents) {
+    EXPECT_TRUE(WriteWholeFile(dir / "schema", ResultSchema(kind)).ok());
+    std::vector<std::string> argv = {"/usr/bin/python3", TRIODRILL_SOURCE_DIR "/tests/golden/schema_check.py",
+                                     dir / "schema"};
+    argv.insert(argv.end(), documents.begin(), documents.end());
+    testing::Program program(std::move(argv), dir / "out", dir / "err");
+    const std::optional<int> code = program.Wait(std::chrono::seconds(60));
+    return std::pair(code.value_or(-1), program.Out() + program.Err());
+  };
+  std::vector<std::string> runs;
+  std::vector<std::string> trios;
+  std::vector<std::string> verdicts;
+  for (const GoldenStory& golden : GoldenStories()) {
+    const Result<LoadedBundle> bundle = LoadBundle(Directory(golden.name));
+    ASSERT_TRUE(bundle.ok()) << bundle.status();
+    const Derived derived = Derive(*bundle);
+    runs.push_back(dir / std::string(golden.name));
+    ASSERT_TRUE(WriteWholeFile(runs.back(), RunJson(derived.verdict, derived.trio, bundle->directory)).ok());
+    trios.push_back(File(golden.name, kTrioFile));
+    verdicts.push_back(File(golden.name, kVerdictFile));
+  }
+  const auto [code, said] = check("Run", runs);
+  if (code == 77) GTEST_SKIP() << said;
+  EXPECT_EQ(code, 0) << said;
+  const auto [trio_code, trio_said] = check("Trio", trios);
+  EXPECT_EQ(trio_code, 0) << trio_said;
+  const auto [verdict_code, verdict_said] = check("Verdict", verdicts);
+  EXPECT_EQ(verdict_code, 0) << verdict_said;
+  EXPECT_EQ(check("Verdict", trios).first, 1) << "it must be able to refuse";
 }
 
 }  // namespace
