@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coordinator/cli/inputs.h"
 #include "coordinator/cli/verbs.h"
 #include "coordinator/cli/version.h"
@@ -163,7 +164,8 @@ ExitCode ExplainSchema(const ExplainOptions& options) {
   const Result<std::string> text =
       options.json_schema.empty() ? Explain(options.path) : JsonSchema(options.json_schema);
   if (!text.ok()) {
-    PrintError(std::string(text.status().message()));
+    const std::string results = absl::StrCat("; of results: ", absl::StrJoin(kResultKinds, ", "));
+    PrintError(absl::StrCat(text.status().message(), options.json_schema.empty() ? "" : results));
     return ExitCode::kUsage;
   }
   std::fputs(text->c_str(), stdout);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "coordinator/plan/dice.h"
 #include "coordinator/plan/select.h"
+#include "triodrill/schema/catalogue.h"
 #include "triodrill/time.h"
 
 namespace triodrill::plan {
@@ -194,6 +196,22 @@ class Maker {
                                        "`: only its outcome can show it"));
       }
     }
+    RemarkOnCategory();
+  }
+
+  // A drill counts under the category that it declares; its reader should know if it breaks nothing of that kind.
+  void RemarkOnCategory() {
+    const v1::Category declared = request_.drill.metadata().category();
+    std::set<std::string> broken;
+    for (const auto& [id, choice] : choices_) {
+      const FaultRow* const row = FindFaultRow(choice.kind);
+      if (row == nullptr || row->facts.category() == declared) return;
+      broken.insert(absl::StrCat(choice.kind, " is ", absl::AsciiStrToLower(v1::Category_Name(row->facts.category()))));
+    }
+    if (declared == v1::CATEGORY_UNSPECIFIED || broken.empty()) return;
+    plan_.add_remarks(absl::StrCat("the drill declares the category ",
+                                   absl::AsciiStrToLower(v1::Category_Name(declared)),
+                                   ", and breaks nothing of it: ", absl::StrJoin(broken, ", ")));
   }
 
   const Request& request_;

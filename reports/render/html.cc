@@ -234,6 +234,28 @@ void AppendDrill(const Reported& run, size_t number, bool alone, std::string& ou
   out += "</section>\n";
 }
 
+// What of the four categories of interruption was drilled, and what was not.
+void AppendCategories(const std::vector<Reported>& runs, std::string& out) {
+  constexpr std::pair<v1::Category, std::string_view> kCategories[] = {
+      {v1::HARDWARE, "hardware"}, {v1::NETWORK, "network"}, {v1::SOFTWARE, "software"}, {v1::DATA, "data"}};
+  AppendHead({"category", "drills", "passed", "failed", "inconclusive"}, out);
+  for (const auto& [category, name] : kCategories) {
+    const auto count = [&runs, category = category](std::optional<Answer> answer) {
+      return std::count_if(runs.begin(), runs.end(), [&](const Reported& run) {
+        return run.plan->drill().metadata().category() == category && (!answer || run.verdict->answer == *answer);
+      });
+    };
+    const auto drills = count(std::nullopt);
+    Append(out, "<tr><th scope=\"row\">", name, "</th><td>",
+           drills == 0 ? "none: not drilled" : std::to_string(drills));
+    for (const Answer answer : {Answer::kPass, Answer::kFail, Answer::kInconclusive}) {
+      Append(out, "</td><td>", drills == 0 ? "" : std::to_string(count(answer)));
+    }
+    out += "</td></tr>\n";
+  }
+  out += "</tbody></table></div>\n";
+}
+
 // The worst answer speaks for all.
 void AppendOverview(const std::vector<Reported>& runs, std::string& out) {
   Answer worst = Answer::kPass;
@@ -252,6 +274,7 @@ void AppendOverview(const std::vector<Reported>& runs, std::string& out) {
            run.verdict->blockers.empty() ? "" : Text(run.verdict->blockers.front()), "</td></tr>\n");
   }
   out += "</tbody></table></div>\n<p class=\"soft\">Medians of the valid faulted trials of each drill.</p>\n";
+  AppendCategories(runs, out);
 }
 
 }  // namespace

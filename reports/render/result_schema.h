@@ -8,7 +8,7 @@
 
 namespace triodrill {
 
-inline constexpr std::array<std::string_view, 3> kResultKinds = {"Run", "Trio", "Verdict"};
+inline constexpr std::array<const char*, 3> kResultKinds = {"Run", "Trio", "Verdict"};
 
 // "" if there is no such kind.
 std::string ResultSchema(std::string_view kind);

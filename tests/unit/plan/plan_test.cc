@@ -225,6 +225,18 @@ TEST(Plan, TheNodesOwnMaximumIsLaterThanThePlansEnd) {
   EXPECT_GT(ToNanos(plan.trials(0).shots(0).max_hold()), ToNanos(plan.trials(0).shots(0).hold().max()));
 }
 
+TEST(Plan, SaysIfADrillBreaksNothingOfItsCategory) {
+  v1::Drill drill = KillDrill();
+  const auto remark = ::testing::Contains(
+      HasSubstr("declares the category network, and breaks nothing of it: process.kill is software"));
+  drill.mutable_metadata()->set_category(v1::NETWORK);
+  EXPECT_THAT(PlanOf(drill).remarks(), remark);
+  drill.mutable_metadata()->set_category(v1::SOFTWARE);
+  EXPECT_THAT(PlanOf(drill).remarks(), ::testing::Not(::testing::Contains(HasSubstr("category"))));
+  drill.mutable_metadata()->clear_category();
+  EXPECT_THAT(PlanOf(drill).remarks(), ::testing::Not(::testing::Contains(HasSubstr("category"))));
+}
+
 TEST(Plan, SaysThatNoAgentWasAsked) {
   EXPECT_THAT(PlanOf(KillDrill()).remarks(), ::testing::Contains(HasSubstr("no agent was asked")));
 }

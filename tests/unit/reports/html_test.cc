@@ -188,8 +188,10 @@ TEST(Html, EscapesWhateverOthersWrote) {
 
 TEST(Html, OfSeveralRunsBeginsWithATableOfThem) {
   Story pass;
+  pass.plan.mutable_drill()->mutable_metadata()->set_category(v1::SOFTWARE);
   TellKill(pass);
   Story fail;
+  fail.plan.mutable_drill()->mutable_metadata()->set_category(v1::SOFTWARE);
   *fail.expect().mutable_recovery_time()->mutable_max() = ToProto(std::chrono::seconds(1));
   fail.Trial().Kill("n2/0").Signal(2.1, v1::DETECTED, "n2/0").Restart(2.2).Restored(5, 990).Run(5.5, 16, 991).End(17);
   const Timeline told[] = {pass.Told(), fail.Told()};
@@ -202,6 +204,8 @@ TEST(Html, OfSeveralRunsBeginsWithATableOfThem) {
   EXPECT_THAT(page, HasSubstr("</span>: 1 of 2 drills passed</h1>"));
   EXPECT_LT(page.find("1 of 2 drills passed"), page.find("id=\"drill-1\""));
   EXPECT_LT(page.find("href=\"#drill-2\""), page.find("id=\"drill-1\""));
+  EXPECT_THAT(page, HasSubstr("software</th><td>2</td><td>1</td><td>1</td><td>0</td>"));
+  EXPECT_THAT(page, HasSubstr("data</th><td>none: not drilled</td>"));
   EXPECT_NE(page.find("id=\"d1-t1-title\""), page.find("id=\"d2-t1-title\"")) << "names of pictures are unique";
 }
 
