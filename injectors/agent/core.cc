@@ -4,6 +4,7 @@
 
 #include "injectors/journal/record.h"
 #include "triodrill/schema/catalogue.h"
+#include "triodrill/text.h"
 
 namespace triodrill::agent {
 namespace {
@@ -11,6 +12,9 @@ namespace {
 // Far more than a run needs; a coordinator that asks for more is mistaken.
 constexpr size_t kMostShots = 4096;
 constexpr size_t kMostRemembered = 1024;
+// A shorter one would keep us busy renewing it, a longer one would hold a fault for nobody.
+constexpr Nanos kShortestLease = std::chrono::milliseconds(100);
+constexpr Nanos kLongestLease = std::chrono::minutes(1);
 
 bool OfAShot(const v1::AgentSays& says) {
   return says.has_prepared() || says.has_armed() || says.has_landed() || says.has_missed() || says.has_reverted();
@@ -192,7 +196,12 @@ void Core::OnHeard(Heard heard, TimePoint now, Actions& actions) {
 
 void Core::OnWelcome(const v1::Welcome& welcome, TimePoint now, Actions& actions) {
   connected_ = true;
-  lease_ = Nanos(welcome.lease_ns());
+  const Nanos asked(welcome.lease_ns());
+  const bool granted = asked >= kShortestLease && asked <= kLongestLease;
+  lease_ = granted ? asked : Nanos(0);
+  lease_refusal_ = granted ? ""
+                           : Cat("the coordinator asks for a lease of ", asked.count(), " ns; this agent grants ",
+                                 kShortestLease.count(), " ns to ", kLongestLease.count(), " ns");
   next_heartbeat_ = now + lease_ / 4;
   if (welcome.run_id() == run_id_) {
     for (const auto& [at, says] : said_) actions.push_back(Say{says});
@@ -230,7 +239,7 @@ std::string Core::PolicyRefusal(const v1::AimedFault& fault) const {
 std::string Core::Refusal(const v1::Prepare& prepare) const {
   const v1::AimedFault& fault = prepare.fault();
   if (shutting_down_) return "the agent is shutting down";
-  if (lease_ <= Nanos(0)) return "no run is under way here";
+  if (lease_ <= Nanos(0)) return lease_refusal_.empty() ? "no run is under way here" : lease_refusal_;
   if (!IsShotName(fault.shot())) return "its name is not plain letters, digits, '.', '-' and '_'";
   if (fault.run_id() != run_id_) return "it is of run " + fault.run_id() + ", and this is run " + run_id_;
   if (shots_.size() >= kMostShots) return "too many shots in one run";

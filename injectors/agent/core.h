@@ -80,7 +80,8 @@ class Core {
   bool connected_ = false;
   bool shutting_down_ = false;
   std::string run_id_;
-  Nanos lease_{0};  // 0: no run
+  Nanos lease_{0};             // 0: no run
+  std::string lease_refusal_;  // why there is none, if one was asked for
   TimePoint last_heard_;
   TimePoint next_heartbeat_;
   std::deque<std::pair<TimePoint, v1::AgentSays>> said_;

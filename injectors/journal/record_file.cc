@@ -72,7 +72,13 @@ Status Unseal(std::string_view magic, std::string_view bytes, google::protobuf::
 
 }  // namespace
 
-Result<std::string> EncodeRecordFile(const v1::UndoRecord& record) { return Seal(kRecordMagic, record); }
+// Read back before anything is armed on it: a name in it need not be UTF-8, and then no reader would take the file.
+Result<std::string> EncodeRecordFile(const v1::UndoRecord& record) {
+  TRIODRILL_ASSIGN_OR_RETURN(std::string bytes, Seal(kRecordMagic, record));
+  const Status readable = DecodeRecordFile(bytes).status();
+  if (readable.ok()) return bytes;
+  return absl::InvalidArgumentError(Cat("encode an undo record that could not be read back: ", readable.message()));
+}
 
 Result<v1::UndoRecord> DecodeRecordFile(std::string_view bytes) {
   v1::UndoRecord record;

@@ -10,6 +10,7 @@
 
 namespace triodrill {
 
+// InvalidArgument if it could not be read back.
 Result<std::string> EncodeRecordFile(const v1::UndoRecord& record);
 // DataLoss if it is not exactly what EncodeRecordFile wrote.
 Result<v1::UndoRecord> DecodeRecordFile(std::string_view bytes);

@@ -20,14 +20,19 @@ std::string Decimal(double value) {
 
 void Append(const Json& tree, size_t indent, bool wide, std::string& out);
 
+void AppendLine(size_t indent, std::string& out) {
+  out += '\n';
+  out.append(indent, ' ');
+}
+
 void AppendMembers(const Json& tree, size_t indent, bool wide, std::string& out) {
   const bool object = tree.is_object();
-  const std::string between = wide ? ",\n" + std::string(indent + 2, ' ') : std::string(", ");
   out += object ? '{' : '[';
-  if (wide) out += "\n" + std::string(indent + 2, ' ');
+  if (wide) AppendLine(indent + 2, out);
   bool first = true;
   for (auto member = tree.begin(); member != tree.end(); ++member) {
-    if (!first) out += between;
+    if (!first) out += wide ? "," : ", ";
+    if (!first && wide) AppendLine(indent + 2, out);
     first = false;
     if (object) {
       AppendJsonString(member.key(), out);
@@ -35,7 +40,7 @@ void AppendMembers(const Json& tree, size_t indent, bool wide, std::string& out)
     }
     Append(*member, indent + 2, wide, out);
   }
-  if (wide) out += "\n" + std::string(indent, ' ');
+  if (wide) AppendLine(indent, out);
   out += object ? '}' : ']';
 }
 

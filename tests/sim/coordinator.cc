@@ -164,7 +164,7 @@ void Coordinator::Heard(int node, const v1::AgentSays& says) {
     link.hello = says;
     v1::CoordinatorSays welcome;
     welcome.mutable_welcome()->set_run_id(kRun);
-    const Nanos lease = ground_.Is(Mutant::kNoLease) ? Nanos(std::chrono::hours(1000)) : kLease;
+    const Nanos lease = ground_.Is(Mutant::kNoLease) ? Nanos(std::chrono::minutes(1)) : kLease;
     welcome.mutable_welcome()->set_lease_ns(lease.count());
     wire_.say(node, std::move(welcome));
     return Measure(node);

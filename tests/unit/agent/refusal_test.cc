@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/unit/agent/core_rig.h"
 
 namespace triodrill::agent {
@@ -115,6 +117,22 @@ TEST(Core, RefusesWhatMakesNoSense) {
   rig.Prepare(CoreRig::Ask("1.a.0", "process.teleport"));
   EXPECT_THAT(rig.LastPrepared().problem(), HasSubstr("knows no fault"));
   EXPECT_THAT(rig.node.calls, IsEmpty());
+}
+
+TEST(Core, GrantsNoLeaseBeyondItsBounds) {
+  for (const int64_t lease : {int64_t{1}, int64_t{3}, int64_t{99'999'999}, int64_t{60'000'000'001},
+                              std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+    CoreRig rig;
+    rig.Feed(LinkUp{});
+    v1::CoordinatorSays says;
+    says.mutable_welcome()->set_run_id("r1");
+    says.mutable_welcome()->set_lease_ns(lease);
+    rig.Hear(says);
+    EXPECT_FALSE(rig.core.NextWake().has_value()) << lease << ": it is kept busy";
+    rig.Prepare(CoreRig::Ask("1.a.0"));
+    EXPECT_THAT(rig.LastPrepared().problem(), HasSubstr("asks for a lease of")) << lease;
+    EXPECT_TRUE(rig.node.records.empty());
+  }
 }
 
 TEST(Core, PassesOnWhyAnInjectorWillNot) {

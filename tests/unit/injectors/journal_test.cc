@@ -210,6 +210,23 @@ TEST(RecordFile, IsUnreadableOnceAnyByteIsChangedOrMissing) {
   EXPECT_FALSE(DecodeRecordFile(*bytes + "x").ok());
 }
 
+TEST(RecordFile, IsNotWrittenIfItCouldNotBeReadBack) {
+  v1::UndoRecord record = SomeRecord("a", "r");
+  record.set_by_hand("ip link set \xff up");  // the kernel lets an interface be named so; no reader of messages does
+  EXPECT_THAT(Message(EncodeRecordFile(record).status()), HasSubstr("could not be read back"));
+  record = SomeRecord("../a", "r");
+  EXPECT_FALSE(EncodeRecordFile(record).ok());
+  record = SomeRecord("a", "r");
+  record.set_format(kUndoRecordFormat + 1);
+  EXPECT_FALSE(EncodeRecordFile(record).ok());
+
+  const TemporaryDirectory directory;
+  const auto journal = UndoJournal::Open(directory.path());
+  record = SomeRecord("a", "r\xff");
+  EXPECT_FALSE((*journal)->Record(record).ok());
+  EXPECT_THAT((*journal)->List(), IsEmpty());
+}
+
 // One system call that fails, at its n-th use.
 struct Failure {
   const char* call;
