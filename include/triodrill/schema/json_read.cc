@@ -119,10 +119,10 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& name) override {
     Frame& frame = frames_.back();
     const auto* descriptor = frame.message->GetDescriptor();
-    frame.field = descriptor->FindFieldByName(name);
+    frame.field = FindField(*descriptor, frame.next, name);
     if (frame.field == nullptr) return Fail(Cat("unknown key `", name, "` in ", descriptor->name()));
-    if (frame.seen[static_cast<size_t>(frame.field->index())]) return Fail(Cat("duplicate key `", name, "`"));
-    frame.seen[static_cast<size_t>(frame.field->index())] = true;
+    if (frame.Seen(frame.field->index())) return Fail(Cat("duplicate key `", name, "`"));
+    frame.next = frame.field->index() + 1;
     const auto* oneof = frame.field->real_containing_oneof();
     if (oneof != nullptr && frame.message->GetReflection()->HasOneof(*frame.message, oneof)) {
       return Fail(Cat("`", name, "` beside another of `", oneof->name(), "`"));
@@ -158,12 +158,36 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     Message* message = nullptr;
     const FieldDescriptor* field = nullptr;  // of the key read last
     bool in_list = false;
-    std::vector<bool> seen;
+    int next = 0;  // index of the field that most likely comes next: files of ours keep the schema's order
+    uint64_t seen = 0;
+    std::vector<bool> seen_beyond;  // of a message with more fields than that has bits
 
-    static Frame Of(Message& m) {
-      return {&m, nullptr, false, std::vector<bool>(static_cast<size_t>(m.GetDescriptor()->field_count()))};
+    static Frame Of(Message& m) { return {.message = &m}; }
+    // Whether it was asked for before.
+    bool Seen(int index) {
+      if (index < 64) {
+        const uint64_t bit = uint64_t{1} << index;
+        const bool before = (seen & bit) != 0;
+        seen |= bit;
+        return before;
+      }
+      const auto beyond = static_cast<size_t>(index - 64);
+      if (seen_beyond.size() <= beyond) seen_beyond.resize(beyond + 1);
+      const bool before = seen_beyond[beyond];
+      seen_beyond[beyond] = true;
+      return before;
     }
   };
+
+  // A look at the next few is cheaper than a look into the descriptor's table.
+  static const FieldDescriptor* FindField(const google::protobuf::Descriptor& descriptor, int next,
+                                          const std::string& name) {
+    constexpr int kLooks = 4;
+    for (int i = next; i < std::min(next + kLooks, descriptor.field_count()); ++i) {
+      if (descriptor.field(i)->name() == name) return descriptor.field(i);
+    }
+    return descriptor.FindFieldByName(name);
+  }
 
   static bool IsDuration(const FieldDescriptor* field) {
     return field->message_type() == google::protobuf::Duration::descriptor();
