@@ -60,6 +60,7 @@ struct LoadedBundle {
   std::string problem;    // why it is not complete
   v1::Plan plan;
   Timeline timeline;
+  std::string timeline_head;  // SHA-256 of its last line, as the signed statement has it
   std::string trio_json;
   std::string verdict_json;
   std::string report_md;
