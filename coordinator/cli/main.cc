@@ -25,6 +25,7 @@ struct Parsed {
   KeygenOptions keygen;
   PackOptions pack;
   ReportOptions report;
+  LedgerOptions ledger;
   FaultsOptions faults;
   ExplainOptions explain;
   std::string shell;
@@ -38,6 +39,30 @@ void AddWhere(CLI::App& verb, Where& where) {
                   "Pipeline profile: a file, or a name that is shipped: reference (default), torchrun");
   verb.add_option("--state-dir", where.state_dir, "Where sockets, journals and logs are kept")
       ->envname("TRIODRILL_STATE_DIR");
+}
+
+void AddLedgerFile(CLI::App& verb, std::string& file) {
+  verb.add_option("--ledger", file, "The ledger's file (default: triodrill-ledger.sqlite)")
+      ->envname("TRIODRILL_LEDGER");
+}
+
+void AddReport(CLI::App& app, Parsed& parsed) {
+  CLI::App* report =
+      app.add_subcommand("report", "Write the report of a bundle, of several on one page, or of a quarter");
+  report->add_option("bundle", parsed.report.bundles, "Directories or .tar.zst of bundles");
+  report->add_option("--format", parsed.report.format, "text, md, html, json, junit or sarif")
+      ->check(CLI::IsMember({"text", "md", "html", "json", "junit", "sarif"}));
+  report->add_option("--out", parsed.report.out, "File to write, atomically (default: standard output)");
+  CLI::Option* quarter = report->add_option(
+      "--quarter", parsed.report.quarter, "Of the ledger, against the quarter before: 2026Q4; text, md, html or json");
+  AddLedgerFile(*report, parsed.report.ledger);
+  report->add_flag("--across", parsed.report.across, "Also where drill, profile or environment differ")->needs(quarter);
+  report->callback([&] {
+    if (parsed.report.bundles.empty() == parsed.report.quarter.empty()) {
+      throw CLI::ValidationError("report", "name bundles, or a quarter with --quarter");
+    }
+    parsed.verb = [&] { return parsed.report.quarter.empty() ? Report(parsed.report) : ReportQuarter(parsed.report); };
+  });
 }
 
 void AddOffline(CLI::App& app, Parsed& parsed) {
@@ -58,12 +83,7 @@ void AddOffline(CLI::App& app, Parsed& parsed) {
   judge->add_flag("--json", parsed.judge.json, "One JSON object on standard output");
   judge->callback([&] { parsed.verb = [&] { return Judge(parsed.judge); }; });
 
-  CLI::App* report = app.add_subcommand("report", "Write the report of a bundle, or of several on one page");
-  report->add_option("bundle", parsed.report.bundles, "Directories or .tar.zst of bundles")->required();
-  report->add_option("--format", parsed.report.format, "text, md, html, json, junit or sarif")
-      ->check(CLI::IsMember({"text", "md", "html", "json", "junit", "sarif"}));
-  report->add_option("--out", parsed.report.out, "File to write, atomically (default: standard output)");
-  report->callback([&] { parsed.verb = [&] { return Report(parsed.report); }; });
+  AddReport(app, parsed);
 
   CLI::App* faults = app.add_subcommand("faults", "The fault catalogue");
   faults->add_flag("--json", parsed.faults.json, "One JSON array on standard output");
@@ -119,6 +139,53 @@ void AddEvidence(CLI::App& app, Parsed& parsed) {
   CLI::App* keygen = app.add_subcommand("keygen", "Make a pair of keys: signing.key for run, signing.pub for verify");
   keygen->add_option("--out", parsed.keygen.out, "Directory of the two files; nothing is written over")->required();
   keygen->callback([&] { parsed.verb = [&] { return Keygen(parsed.keygen); }; });
+}
+
+void AddLedger(CLI::App& app, Parsed& parsed) {
+  CLI::App* ledger = app.add_subcommand("ledger", "The history of runs, suspects of silent corruption and incidents");
+  ledger->require_subcommand(1);
+  LedgerOptions& options = parsed.ledger;
+  const auto verb = [&](const char* name, const char* text, ExitCode (*call)(const LedgerOptions&)) {
+    CLI::App* sub = ledger->add_subcommand(name, text);
+    AddLedgerFile(*sub, options.ledger);
+    sub->callback([&parsed, call] { parsed.verb = [&parsed, call] { return call(parsed.ledger); }; });
+    return sub;
+  };
+  CLI::App* add = verb("add", "Put the runs of bundles into it, all or none", &LedgerAdd);
+  add->add_option("bundle", options.bundles, "Directories or .tar.zst of complete bundles")->required();
+  add->add_option("--release", options.release, "What of the fault-tolerance stack was drilled");
+
+  CLI::App* list = verb("list", "Runs and incidents, by time", &LedgerList);
+  list->add_option("--quarter", options.quarter, "Only this one: 2026Q4");
+  list->add_option("--drill", options.drill, "Only this one");
+  list->add_option("--pipeline", options.pipeline, "Only this one");
+  list->add_flag("--json", options.json, "One JSON object on standard output");
+
+  CLI::App* sdc = verb("sdc", "Every trial with changed data and every suspect, with re-tests", &LedgerSdc);
+  sdc->add_flag("--json", options.json, "One JSON object on standard output");
+
+  CLI::App* dispose = verb("dispose", "What became of an entry; what was said before is kept", &LedgerDispose);
+  dispose->add_option("entry", options.entry, "Its number, as ledger sdc has it")->required();
+  dispose->add_option("disposition", options.disposition, "injected, suspect, cleared, retired or unknown")
+      ->required()
+      ->check(CLI::IsMember({"injected", "suspect", "cleared", "retired", "unknown"}));
+  dispose->add_option("--reason", options.reason, "Why")->required();
+
+  CLI::App* incident = verb("incident", "Put a real incident beside the drills", &LedgerIncident);
+  incident->add_option("--started", options.started, "Time in UTC: 2026-11-29T12:00:00Z")->required();
+  incident->add_option("--severity", options.severity, "P0 cluster, P1 node, P2 performance, P3 advice")
+      ->required()
+      ->check(CLI::IsMember({"P0", "P1", "P2", "P3"}));
+  incident->add_option("--summary", options.summary, "One line")->required();
+  incident->add_option("--detected", options.detected, "When somebody or something noticed it, in UTC");
+  incident->add_option("--ended", options.ended, "When it was over, in UTC");
+  incident->add_option("--drill", options.drill, "The drill that asks for the like");
+  incident->add_option("--pipeline", options.pipeline, "The pipeline that had to deal with it");
+  incident->add_option("--release", options.release, "What of the fault-tolerance stack was in use");
+
+  CLI::App* all = verb("export", "Everything in it, for other programs", &LedgerExport);
+  all->add_option("--format", options.format, "csv or json")->check(CLI::IsMember({"csv", "json"}));
+  all->add_option("--out", options.out, "File to write, atomically (default: standard output)");
 }
 
 void AddOnline(CLI::App& app, Parsed& parsed, const std::function<Interrupts&()>& interrupts) {
@@ -180,6 +247,7 @@ ExitCode Main(int argc, char** argv) {
   Parsed parsed;
   AddOffline(app, parsed);
   AddEvidence(app, parsed);
+  AddLedger(app, parsed);
   AddOnline(app, parsed, [&interrupts]() -> Interrupts& {
     if (!interrupts) interrupts = std::make_unique<Interrupts>();
     return *interrupts;

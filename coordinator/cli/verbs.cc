@@ -9,6 +9,23 @@ OptionWords Value(std::string_view name, std::string_view doc, Word value = Word
   return {.name = name, .doc = doc, .value = value, .takes_value = true, .choices = {}};
 }
 
+// What the verbs below `ledger` take, together.
+VerbWords LedgerWords(const OptionWords& ledger, const OptionWords& json, const OptionWords& quarter) {
+  OptionWords severity = Value("--severity", "of an incident");
+  severity.choices = {"P0", "P1", "P2", "P3"};
+  OptionWords ledger_format = Value("--format", "how everything is exported");
+  ledger_format.choices = {"csv", "json"};
+  return {"ledger",
+          "the history of runs, suspects and incidents",
+          Word::kNothing,
+          {"add", "list", "sdc", "dispose", "incident", "export"},
+          {ledger, json, quarter, ledger_format, severity, Value("--out", "file that is written", Word::kFile),
+           Value("--release", "what of the fault-tolerance stack was drilled"), Value("--drill", "name of a drill"),
+           Value("--pipeline", "name of a pipeline"), Value("--reason", "why an entry is disposed of so"),
+           Value("--started", "when an incident began, in UTC"), Value("--detected", "when it was noticed, in UTC"),
+           Value("--ended", "when it was over, in UTC"), Value("--summary", "what happened, in one line")}};
+}
+
 std::vector<VerbWords> MakeVerbs() {
   const OptionWords json = Flag("--json", "one JSON object on standard output");
   const OptionWords out = Value("--out", "directory that keeps the bundle", Word::kDirectory);
@@ -28,6 +45,9 @@ std::vector<VerbWords> MakeVerbs() {
   const OptionWords sign = Value("--sign", "private key that signs the bundle", Word::kFile);
   const OptionWords key = Value("--key", "public key of whom you trust", Word::kFile);
   const OptionWords keys = Value("--out", "directory of the two keys", Word::kDirectory);
+  const OptionWords ledger = Value("--ledger", "the file of the ledger", Word::kFile);
+  const OptionWords quarter = Value("--quarter", "a quarter, as in 2026Q4");
+  const OptionWords across = Flag("--across", "also where drill, profile or environment differ");
   OptionWords schema = Value("--json-schema", "JSON Schema of a kind of file or result");
   schema.choices = {"Drill", "Partition", "Pipeline", "AgentPolicy", "ShadowPolicy", "Run", "Trio", "Verdict"};
   return {
@@ -47,16 +67,20 @@ std::vector<VerbWords> MakeVerbs() {
       {"abort", "stop a run and undo its faults", Word::kNothing, {}, {partition, pipeline, state}},
       {"recover", "undo what a run left behind", Word::kNothing, {}, {partition, pipeline, state}},
       {"judge", "derive figures and verdict from a bundle", Word::kBundle, {}, {json}},
-      {"report", "write the report of a bundle, or of several", Word::kBundle, {}, {format, report}},
+      {"report",
+       "write the report of bundles, or of a quarter",
+       Word::kBundle,
+       {},
+       {format, report, quarter, ledger, across}},
       {"pack", "put a bundle into one file", Word::kBundle, {}, {packed}},
       {"verify", "what a bundle proves", Word::kBundle, {}, {key, json}},
       {"compare",
        "is a run worse than another",
        Word::kBundle,
        {},
-       {Value("--max-regression", "what may be worse, as in 10%"), Value("--alpha", "chance of a false alarm"),
-        Flag("--across", "also where drill, profile or environment differ"), json,
-        Flag("--md", "Markdown on standard output")}},
+       {Value("--max-regression", "what may be worse, as in 10%"), Value("--alpha", "chance of a false alarm"), across,
+        json, Flag("--md", "Markdown on standard output")}},
+      LedgerWords(ledger, json, quarter),
       {"keygen", "make a pair of keys", Word::kNothing, {}, {keys}},
       {"shadow",
        "the embedded shadow partition",

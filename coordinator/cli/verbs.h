@@ -2,7 +2,9 @@
 // its problems on standard error, and returns the exit code. Options are values, parsed in main.cc.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "triodrill/exit_code.h"
@@ -10,6 +12,8 @@
 namespace triodrill::cli {
 
 class Interrupts;
+
+inline constexpr std::string_view kLedgerFile = "triodrill-ledger.sqlite";  // in the working directory
 
 // Where a drill runs. Empty = the embedded partition and torchrun, from the data directory.
 struct Where {
@@ -77,7 +81,21 @@ struct KeygenOptions {
 struct ReportOptions {
   std::vector<std::string> bundles;
   std::string format = "text";
-  std::string out;  // "" is standard output
+  std::string out;      // "" is standard output
+  std::string quarter;  // of the ledger, instead of bundles
+  std::string ledger = std::string(kLedgerFile);
+  bool across = false;  // compare also where conditions differ
+};
+struct LedgerOptions {  // each verb has some of them
+  std::string ledger = std::string(kLedgerFile);
+  std::vector<std::string> bundles;
+  std::string release, quarter, drill, pipeline;
+  int64_t entry = 0;
+  std::string disposition, reason;
+  std::string started, detected, ended, severity, summary;
+  std::string format = "csv";
+  std::string out;
+  bool json = false;
 };
 struct FaultsOptions {
   bool json = false;
@@ -88,12 +106,19 @@ struct ExplainOptions {
 };
 
 // Need no root, no agent, no network. verbs_offline.cc, verbs_bundle.cc, verbs_compare.cc,
-// verbs_evidence.cc
+// verbs_evidence.cc, verbs_ledger.cc
 ExitCode Validate(const ValidateOptions& options);
 ExitCode ShowPlan(const PlanOptions& options);
 ExitCode Judge(const JudgeOptions& options);
 ExitCode Pack(const PackOptions& options);
 ExitCode Report(const ReportOptions& options);
+ExitCode ReportQuarter(const ReportOptions& options);
+ExitCode LedgerAdd(const LedgerOptions& options);
+ExitCode LedgerList(const LedgerOptions& options);
+ExitCode LedgerSdc(const LedgerOptions& options);
+ExitCode LedgerDispose(const LedgerOptions& options);
+ExitCode LedgerIncident(const LedgerOptions& options);
+ExitCode LedgerExport(const LedgerOptions& options);
 ExitCode Verify(const VerifyOptions& options);
 ExitCode Keygen(const KeygenOptions& options);
 ExitCode CompareBundles(const CompareBundlesOptions& options);
