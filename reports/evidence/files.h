@@ -1,4 +1,4 @@
-// Whole files, written so that a crash leaves the old one or the new one. The reports' only way to the disk.
+// Whole files, written so that a crash leaves the old one or the new one. Beside it only archives and the ledger's database have ways of their own.
 #pragma once
 
 #include <string>
