@@ -1,4 +1,5 @@
-// Whole files, written so that a crash leaves the old one or the new one. Beside it only archives and the ledger's database have ways of their own.
+// Whole files, written so that a crash leaves the old one or the new one. Beside it only archives and the ledger's
+// database have ways of their own.
 #pragma once
 
 #include <string>
