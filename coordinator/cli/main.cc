@@ -91,7 +91,8 @@ void AddOffline(CLI::App& app, Parsed& parsed) {
 
   CLI::App* explain = app.add_subcommand("explain", "What a field or a fault means: drill.spec.faults.hold, link.down");
   explain->add_option("path", parsed.explain.path, "Field or fault; without it, what there is");
-  explain->add_option("--json-schema", parsed.explain.json_schema, "JSON Schema of a kind of file (Drill, …), or of a result (Run, Trio, Verdict)");
+  explain->add_option("--json-schema", parsed.explain.json_schema,
+                      "JSON Schema of a kind of file (Drill, …), or of a result (Run, Trio, Verdict)");
   explain->callback([&] { parsed.verb = [&] { return ExplainSchema(parsed.explain); }; });
 
   CLI::App* completion = app.add_subcommand("completion", "A completion script: bash, zsh or fish");
