@@ -117,7 +117,6 @@ class SignalCheck {
   }
 
   void Run() {
-    if (!signal_.has_log()) return complaints_.Add(path_, "the signal has no source", "add log: {path: …, match: …}");
     CheckPlaceholders(signal_.log().path(), PathPlaceholders(), path_ + ".log.path", complaints_);
     if (RE2::PartialMatch("", regex_)) {
       complaints_.Add(path_ + ".log.match", "it matches every line, the empty one, too", "match the words of the line");
@@ -194,7 +193,13 @@ void CheckSignals(const v1::PipelineSpec& spec, const Complaints& complaints) {
       complaints.Add(path + ".id", Cat("two signals are called `", signal.id(), "`"), "give each its own id");
     }
     progress = progress || signal.means() == v1::PROGRESS;
-    SignalCheck(signal, path, complaints).Run();
+    const int sources =
+        signal.has_log() + signal.has_alertmanager_webhook() + signal.has_alertmanager() + signal.has_prometheus();
+    if (sources == 0) complaints.Add(path, "the signal has no source", "add log: {path: …, match: …}");
+    if (sources > 1) complaints.Add(path, "the signal has more than one source", "make a signal of each");
+    if (sources != 1) continue;
+    if (signal.has_log()) SignalCheck(signal, path, complaints).Run();
+    if (!signal.has_log()) CheckLabelSignal(signal, spec.monitoring(), path, complaints);
   }
   if (!progress) {
     complaints.Add("spec.signals", "no signal means progress: neither a baseline nor a recovery could be seen",
@@ -218,6 +223,7 @@ void CheckPipeline(const v1::Pipeline& pipeline, const Complaints& complaints) {
   const v1::PipelineSpec& spec = pipeline.spec();
   CheckPlainMetadata(complaints);
   CheckWorkload(spec.workload(), complaints);
+  CheckMonitoring(spec, complaints);
   CheckSignals(spec, complaints);
   CheckStepNames(spec.not_applicable(), "spec.not_applicable", complaints);
   CheckFloors(spec, complaints);

@@ -32,6 +32,11 @@ void CheckPipeline(const v1::Pipeline& pipeline, const Complaints& complaints);
 // One fault of a drill; part of CheckDrill, in fault.cc.
 void CheckFault(const v1::DrillSpec& spec, int index, const Complaints& complaints);
 
+// Where the monitoring is, and a signal that is taken from it; part of CheckPipeline, in monitoring.cc.
+void CheckMonitoring(const v1::PipelineSpec& spec, const Complaints& complaints);
+void CheckLabelSignal(const v1::Signal& signal, const v1::Monitoring& monitoring, const std::string& path,
+                      const Complaints& complaints);
+
 // Each word names a step of the pipeline (detect, self_check, isolate, replace, recover), and none is there twice.
 void CheckStepNames(const Texts& words, const std::string& path, const Complaints& complaints);
 
