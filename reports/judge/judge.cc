@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "reports/judge/bounds.h"
+#include "reports/judge/monitoring.h"
 #include "reports/render/number.h"
 #include "reports/stats/stats.h"
 
@@ -326,6 +327,10 @@ Verdict Judge(const v1::Plan& plan, const Trio& trio) {
   verdict.objectives = AskAll(plan.drill().spec().expect(), trio);
   verdict.answer = verdict.objectives.empty() ? Answer::kInconclusive : Answer::kPass;
   verdict.objectives.push_back(JudgeTrials(trio));
+  if (trio.run.monitoring) {
+    for (Objective& objective : JudgeMonitoring(*trio.run.monitoring))
+      verdict.objectives.push_back(std::move(objective));
+  }
   for (const Objective& objective : verdict.objectives) verdict.answer = Worse(verdict.answer, objective.answer);
   if (verdict.outcome != RunOutcome::kFinished) verdict.answer = Worse(verdict.answer, Answer::kInconclusive);
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "reports/measure/monitoring.h"
 #include "reports/measure/onset.h"
 #include "reports/measure/recovery.h"
 #include "reports/measure/signals.h"
@@ -279,6 +280,7 @@ Trio Measure(const v1::Plan& plan, const Timeline& timeline) {
   const auto& simulated = plan.partition().spec().environment().simulated();
   trio.simulated.assign(simulated.begin(), simulated.end());
   trio.run = MeasureRun(timeline);
+  if (plan.pipeline().spec().has_monitoring()) trio.run.monitoring = MeasureMonitoring(timeline);
   for (const v1::PlannedTrial& trial : plan.trials()) ++(trial.sham() ? trio.planned_sham : trio.planned_faulted);
   for (const TrialFacts& facts : SplitTrials(plan, timeline)) trio.trials.push_back(MeasureTrial(facts, rules));
   trio.detection_latency = Summarise(trio.trials, &TrialTrio::detection);

@@ -170,6 +170,14 @@ struct ClockError {
   Nanos min_round_trip{0};
 };
 
+// The Prometheus and the Alertmanager that were watched.
+struct MonitoringFacts {
+  std::string problem;               // why before and after cannot be compared; "" if they were
+  int parts = 0;                     // rules, groups, silences and configurations before
+  std::vector<std::string> changes;  // "silence ID was added"
+  std::vector<std::string> gaps;     // while a trial ran: "trial 2: prometheus: ..."
+};
+
 // What the run says of itself.
 struct RunFacts {
   std::string run_id, tool_version, plan_digest, wall_text, operator_name, host, kernel;
@@ -179,6 +187,7 @@ struct RunFacts {
   std::vector<std::string> remarks;
   std::vector<ClockError> clocks;  // the widest of each node
   Instant began{}, ended{};
+  std::optional<MonitoringFacts> monitoring;  // absent where the pipeline's profile has none
 };
 
 struct Trio {

@@ -199,18 +199,25 @@ Json Of(const RunFacts& run) {
                       {"offset_width_s", Seconds(clock.width)},
                       {"min_round_trip_s", Seconds(clock.min_round_trip)}});
   }
-  return {{"run_id", run.run_id},
-          {"tool_version", run.tool_version},
-          {"plan_digest", run.plan_digest},
-          {"started", run.wall_text},
-          {"operator", run.operator_name},
-          {"host", run.host},
-          {"kernel", run.kernel},
-          {"outcome", run.outcome},
-          {"problem", run.problem},
-          {"refusals", Of(run.refusals)},
-          {"window", {{"earliest_ns", ToNanos(run.began.earliest)}, {"latest_ns", ToNanos(run.ended.latest)}}},
-          {"clocks", clocks}};
+  Json json{{"run_id", run.run_id},
+            {"tool_version", run.tool_version},
+            {"plan_digest", run.plan_digest},
+            {"started", run.wall_text},
+            {"operator", run.operator_name},
+            {"host", run.host},
+            {"kernel", run.kernel},
+            {"outcome", run.outcome},
+            {"problem", run.problem},
+            {"refusals", Of(run.refusals)},
+            {"window", {{"earliest_ns", ToNanos(run.began.earliest)}, {"latest_ns", ToNanos(run.ended.latest)}}},
+            {"clocks", clocks}};
+  if (run.monitoring) {
+    json["monitoring"] = {{"parts", run.monitoring->parts},
+                          {"changes", Of(run.monitoring->changes)},
+                          {"gaps", Of(run.monitoring->gaps)},
+                          {"problem", run.monitoring->problem}};
+  }
+  return json;
 }
 
 }  // namespace
