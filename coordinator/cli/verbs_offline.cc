@@ -11,6 +11,7 @@
 #include "coordinator/gate/gate.h"
 #include "coordinator/load/read.h"
 #include "coordinator/plan/plan.h"
+#include "coordinator/plan/proofs.h"
 #include "reports/compare/power_text.h"
 #include "reports/evidence/bundle.h"
 #include "reports/render/result_schema.h"
@@ -50,6 +51,17 @@ std::string HoldText(const v1::Shot& shot) {
   return absl::StrCat("held until ", shot.hold().until(), ", at most ", FormatDuration(shot.hold().max()));
 }
 
+void PrintProofs(const v1::PipelineSpec& pipeline) {
+  std::printf("\nSteps, and what can prove them:\n");
+  for (const plan::StepProofs& proofs : plan::ProofsOf(pipeline)) {
+    std::string text = absl::StrJoin(proofs.signals, ", ");
+    if (!proofs.outcome.empty()) absl::StrAppend(&text, text.empty() ? "" : "; or ", proofs.outcome);
+    if (text.empty()) text = "nothing: it cannot be seen";
+    if (proofs.not_applicable) text = "this pipeline has no such step";
+    std::printf("  %-10s %s\n", proofs.step.c_str(), text.c_str());
+  }
+}
+
 void PrintPlan(const v1::Plan& plan, const std::vector<v1::Check>& checks) {
   std::printf("Drill %s on partition %s against pipeline %s\n", plan.drill().metadata().name().c_str(),
               plan.partition().metadata().name().c_str(), plan.pipeline().metadata().name().c_str());
@@ -65,6 +77,7 @@ void PrintPlan(const v1::Plan& plan, const std::vector<v1::Check>& checks) {
                   Where(shot).c_str(), FormatDuration(jitter).c_str(), HoldText(shot).c_str());
     }
   }
+  PrintProofs(plan.pipeline().spec());
   std::printf("\nSafety checks known beforehand (the rest is asked before each trial):\n");
   for (const v1::Check& check : checks) {
     std::printf("  %s %-22s %s\n", check.passed() ? "ok  " : "DENY", check.name().c_str(), check.saw().c_str());
