@@ -18,6 +18,7 @@
 #include "coordinator/os/clock.h"
 #include "coordinator/plan/plan.h"
 #include "coordinator/watch/log_follower.h"
+#include "coordinator/watch/monitoring_watch.h"
 #include "coordinator/watch/state_reference.h"
 #include "reports/evidence/files.h"
 #include "reports/evidence/seal.h"
@@ -98,6 +99,10 @@ class Runner {
   DrillResult Run() {
     if (Status idle = session_.Drain(); !idle.ok()) return Failed(ExitCode::kAborted, std::string(idle.message()));
     if (std::optional<DrillResult> refused = MakePlan()) return *std::move(refused);
+    if (Status watched = WatchMonitoring(); !watched.ok()) {
+      Discard(*bundle_);
+      return Failed(ExitCode::kRefused, absl::StrCat("the monitoring cannot be watched: ", watched.message()));
+    }
     Status ready = Prepare();
     if (!ready.ok()) return Failed(ExitCode::kUnreachable, std::string(ready.message()));
     Conduct();
@@ -127,6 +132,29 @@ class Runner {
     return std::nullopt;
   }
 
+  // What fires already and what the rules are must be known before anything is touched.
+  Status WatchMonitoring() {
+    TRIODRILL_ASSIGN_OR_RETURN(
+        monitoring_, watch::MonitoringWatch::Start(plan_->pipeline().spec(), plan_->partition().spec(), clock_,
+                                                   [inbox = &session_.inbox()](std::vector<watch::Observed> seen) {
+                                                     inbox->Push(std::move(seen));
+                                                   }));
+    if (monitoring_ == nullptr) return Ok();
+    TRIODRILL_ASSIGN_OR_RETURN(fingerprint_, monitoring_->Fingerprint());
+    fingerprint_.set_when("before");
+    return Ok();
+  }
+
+  std::vector<v1::Fact> FingerprintAfter() const {
+    if (monitoring_ == nullptr) return {};
+    Result<v1::MonitoringFingerprint> taken = monitoring_->Fingerprint();
+    v1::Fact fact;
+    if (taken.ok()) *fact.mutable_monitoring_fingerprint() = *std::move(taken);
+    if (!taken.ok()) fact.mutable_monitoring_fingerprint()->set_problem(std::string(taken.status().message()));
+    fact.mutable_monitoring_fingerprint()->set_when("after");
+    return {std::move(fact)};
+  }
+
   Status Prepare() {
     TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile(kDrillFile, request_.drill_text));
     TRIODRILL_RETURN_IF_ERROR(bundle_->WriteFile("inputs/partition.yaml", request_.partition_text));
@@ -135,6 +163,12 @@ class Runner {
     TRIODRILL_ASSIGN_OR_RETURN(timeline_, TimelineWriter::Create(bundle_->timeline_path()));
     settings_.epoch = clock_.Now();
     TRIODRILL_RETURN_IF_ERROR(timeline_->Append(RunStarted(session_.options().run_id, digest_, settings_.epoch)));
+    if (monitoring_ != nullptr) {
+      v1::Fact fact;
+      fact.mutable_at();
+      *fact.mutable_monitoring_fingerprint() = fingerprint_;
+      TRIODRILL_RETURN_IF_ERROR(timeline_->Append(std::move(fact)));
+    }
     TRIODRILL_RETURN_IF_ERROR(timeline_->Sync());
 
     const std::string run_dir = engines::RunDir(session_.options().state_dir);
@@ -188,8 +222,11 @@ class Runner {
         .watch_finely = [this](bool on) { follower_->SetFine(on); },
         .restart_workload = [this] { return session_.engine().RestartWorkload(); },
         .reference = [this](int64_t steps) { return RunReference(steps); },
+        .last_facts = [this] { return FingerprintAfter(); },
         .exclusive = []() -> std::optional<bool> { return true; },  // the session holds the lock as long as it lives
-        .watchers_healthy = [this]() -> std::optional<bool> { return follower_->Health().problems.empty(); },
+        .watchers_healthy = [this]() -> std::optional<bool> {
+          return follower_->Health().problems.empty() && (!monitoring_ || monitoring_->Problems().empty());
+        },
         .plan_digest_on_disk = [this]() -> std::optional<std::string> {
           const Result<std::string> bytes = ReadWholeFile(bundle_->Path(kPlanFile));
           if (!bytes.ok()) return std::nullopt;
@@ -202,6 +239,7 @@ class Runner {
     end_ = conduct::Shell(std::move(around), plan_, settings_).Run();
     voice_.ClearLive();
     follower_.reset();
+    monitoring_.reset();
   }
 
   DrillResult Conclude() {
@@ -245,6 +283,8 @@ class Runner {
   std::unique_ptr<TimelineWriter> timeline_;
   std::unique_ptr<watch::SignalMatcher> matcher_;
   std::unique_ptr<watch::LogFollower> follower_;
+  std::unique_ptr<watch::MonitoringWatch> monitoring_;  // null: the profile has none
+  v1::MonitoringFingerprint fingerprint_;               // before the first trial
   conduct::Settings settings_;
   conduct::RunEnd end_;
 };

@@ -1,6 +1,6 @@
-// What reaches a run from other threads (agents' pump, log follower, signals), in order of arrival. Any thread pushes,
-// the shell alone pops. Bounded: a flood of lines may be dropped, and is counted; what agents say and an abort never
-// are.
+// What reaches a run from other threads (agents' pump, log follower, monitoring, signals), in order of arrival. Any
+// thread pushes, the shell alone pops. Bounded: a flood of lines may be dropped, and is counted; what agents say and an
+// abort never are.
 #pragma once
 
 #include <condition_variable>
@@ -15,10 +15,11 @@
 #include "coordinator/conduct/event.h"
 #include "coordinator/fleet/fleet.h"
 #include "coordinator/watch/line.h"
+#include "coordinator/watch/observed.h"
 
 namespace triodrill::conduct {
 
-using Arrival = std::variant<fleet::AgentEvent, std::vector<watch::Line>, AbortAsked>;
+using Arrival = std::variant<fleet::AgentEvent, std::vector<watch::Line>, std::vector<watch::Observed>, AbortAsked>;
 
 class Inbox {
  public:

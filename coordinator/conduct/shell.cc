@@ -37,6 +37,9 @@ RunEnd Shell::Run() {
     for (Arrival& arrival : around_.inbox.Pop(kTick)) {
       std::visit(Overloaded{[&](fleet::AgentEvent& event) { Take(std::move(event)); },
                             [&](std::vector<watch::Line>& lines) { Take(lines); },
+                            [&](std::vector<watch::Observed>& seen) {
+                              for (watch::Observed& one : seen) TakeSeen(std::move(one.fact), one.at);
+                            },
                             [&](AbortAsked& asked) { Feed(std::move(asked)); }},
                  arrival);
     }
@@ -79,7 +82,7 @@ void Shell::Feed(decltype(Event::what) what) {
 void Shell::Perform(Command command) {
   std::visit(Overloaded{
                  [&](WriteFact& write) {
-                   if (write.fact.run_ended().outcome() == "finished") WriteReference();
+                   if (write.fact.has_run_ended()) WriteLast(write.fact.run_ended().outcome() == "finished");
                    Write(write.fact);
                    if (Status status = around_.sync(); !status.ok()) timeline_broken_ = true;
                  },
@@ -243,20 +246,25 @@ void Shell::TakeSaid(const fleet::AgentEvent& event) {
 
 void Shell::Take(const std::vector<watch::Line>& lines) {
   for (const watch::Line& line : lines) {
-    for (v1::Fact& match : around_.matcher.Match(line)) {
-      v1::Fact fact = NewFact({std::max(line.at.earliest, state_.settings.epoch), line.at.latest});
-      match.set_trial(fact.trial());
-      *match.mutable_at() = fact.at();
-      const bool progress = match.has_progress();
-      StepDone done{match.progress().slot(), match.progress().step()};
-      Reported report{match.signal().means(), match.signal().named()};
-      const bool signal = match.has_signal();
-      if (match.signal().means() == v1::STATE) states_seen_.emplace(match.signal().step(), match.signal().shard());
-      Write(match);
-      if (progress) Feed(std::move(done));
-      if (signal) Feed(std::move(report));
-    }
+    for (v1::Fact& match : around_.matcher.Match(line)) TakeSeen(std::move(match), line.at);
   }
+}
+
+void Shell::TakeSeen(v1::Fact seen, const Instant& at) {
+  const v1::Fact fact = NewFact({std::max(at.earliest, state_.settings.epoch), at.latest});
+  seen.set_trial(fact.trial());
+  *seen.mutable_at() = fact.at();
+  const bool progress = seen.has_progress();
+  StepDone done{seen.progress().slot(), seen.progress().step()};
+  Reported report{seen.signal().means(), seen.signal().named()};
+  const bool signal = seen.has_signal();
+  if (seen.signal().means() == v1::STATE) states_seen_.emplace(seen.signal().step(), seen.signal().shard());
+  if (seen.has_monitoring_gap()) {
+    around_.say(absl::StrCat(seen.monitoring_gap().problem(), seen.monitoring_gap().over() ? " (over)" : ""));
+  }
+  Write(seen);
+  if (progress) Feed(std::move(done));
+  if (signal) Feed(std::move(report));
 }
 
 // What the states that were seen ought to be. Everything is undone by now: the time that it takes disturbs nothing.
@@ -272,6 +280,14 @@ void Shell::WriteReference() {
   for (const v1::StateReference& state : *reference) {
     if (!states_seen_.contains({state.step(), state.shard()})) continue;
     *fact.mutable_state_reference() = state;
+    Write(fact);
+  }
+}
+
+void Shell::WriteLast(bool finished) {
+  if (finished) WriteReference();
+  for (v1::Fact& fact : around_.last_facts()) {
+    *fact.mutable_at() = NewFact(Instant::Exactly(around_.clock.Now())).at();
     Write(fact);
   }
 }

@@ -30,6 +30,8 @@ struct Surroundings {
   std::function<Status()> restart_workload;
   // The states of a run without a fault, up to so many steps; empty where the pipeline's profile knows of none.
   std::function<Result<std::vector<v1::StateReference>>(int64_t steps)> reference;
+  // What is to be written before the run's end is, when everything is undone: after the last trial, however it ended.
+  std::function<std::vector<v1::Fact>()> last_facts;
   std::function<std::optional<bool>()> exclusive;  // do we hold the partition?
   std::function<std::optional<bool>()> watchers_healthy;
   std::function<std::optional<std::string>()> plan_digest_on_disk;
@@ -65,6 +67,7 @@ class Shell {
   void Take(fleet::AgentEvent event);
   void TakeSaid(const fleet::AgentEvent& event);
   void Take(const std::vector<watch::Line>& lines);
+  void TakeSeen(v1::Fact seen, const Instant& at);
   void Ask(int trial);
   void AnswerGateIfReady();
   gate::Situation Look() const;
@@ -74,6 +77,7 @@ class Shell {
   void Write(const v1::Fact& fact);
   void WriteClock(const fleet::AgentEvent& event);
   void WriteReference();
+  void WriteLast(bool finished);
   Instant Map(const fleet::AgentEvent& event, const v1::NodeInstant& at) const;
   v1::Fact NewFact(const Instant& at) const;
 
