@@ -22,15 +22,21 @@
 
 namespace triodrill::testing {
 
-inline constexpr char kPrometheus[] = "/usr/bin/prometheus";
-inline constexpr char kAlertmanager[] = "/usr/bin/prometheus-alertmanager";
-inline constexpr char kAmtool[] = "/usr/bin/amtool";
+// Where `./dev setup` unpacked the program, else where Debian's package has it.
+inline std::string PeerProgram(const std::string& name) {
+  const std::string unpacked = absl::StrCat(TRIODRILL_SOURCE_DIR "/build/peers/usr/bin/", name);
+  return access(unpacked.c_str(), X_OK) == 0 ? unpacked : absl::StrCat("/usr/bin/", name);
+}
+
+inline constexpr char kPrometheus[] = "prometheus";
+inline constexpr char kAlertmanager[] = "prometheus-alertmanager";
+inline constexpr char kAmtool[] = "amtool";
 
 // The reason why it cannot be run here; "" if it can.
 inline std::string WhyNoMonitoring() {
   for (const char* program : {kPrometheus, kAlertmanager, kAmtool}) {
-    if (access(program, X_OK) != 0) {
-      return absl::StrCat(program, " is not installed; install prometheus and prometheus-alertmanager");
+    if (access(PeerProgram(program).c_str(), X_OK) != 0) {
+      return absl::StrCat(program, " is neither unpacked nor installed; run ./dev setup");
     }
   }
   return "";
@@ -96,22 +102,22 @@ class RealMonitoring {
   }
   void StartPrometheus() {
     prometheus_ = std::make_unique<Program>(
-        std::vector<std::string>{kPrometheus, "--config.file=" + dir_ / "prom.yml",
+        std::vector<std::string>{PeerProgram(kPrometheus), "--config.file=" + dir_ / "prom.yml",
                                  "--storage.tsdb.path=" + dir_ / "data",
                                  absl::StrCat("--web.listen-address=127.0.0.1:", prometheus_port_)},
         dir_ / "prom.out", dir_ / "prom.err");
   }
   void StartAlertmanager() {
     alertmanager_ = std::make_unique<Program>(
-        std::vector<std::string>{kAlertmanager, "--config.file=" + dir_ / "am.yml", "--storage.path=" + dir_ / "amdata",
-                                 absl::StrCat("--web.listen-address=127.0.0.1:", alertmanager_port_),
-                                 "--cluster.listen-address="},
+        std::vector<std::string>{
+            PeerProgram(kAlertmanager), "--config.file=" + dir_ / "am.yml", "--storage.path=" + dir_ / "amdata",
+            absl::StrCat("--web.listen-address=127.0.0.1:", alertmanager_port_), "--cluster.listen-address="},
         dir_ / "am.out", dir_ / "am.err");
   }
   // As a person would, by hand.
   void Silence(const std::string& alert) {
-    Program amtool({kAmtool, "--alertmanager.url=" + alertmanager_url(), "silence", "add", "alertname=" + alert, "-d",
-                    "5m", "-c", "by hand", "-a", "somebody"},
+    Program amtool({PeerProgram(kAmtool), "--alertmanager.url=" + alertmanager_url(), "silence", "add",
+                    "alertname=" + alert, "-d", "5m", "-c", "by hand", "-a", "somebody"},
                    dir_ / "amtool.out", dir_ / "amtool.err");
     ASSERT_EQ(amtool.Wait(std::chrono::seconds(60)), 0) << amtool.Err();
   }
