@@ -13,8 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "coordinator/cli/version.h"
 #include "coordinator/conduct/shell.h"
-#include "coordinator/engines/child_process.h"
 #include "coordinator/engines/local_spec.h"
+#include "coordinator/os/child_process.h"
 #include "coordinator/os/clock.h"
 #include "coordinator/plan/plan.h"
 #include "coordinator/watch/log_follower.h"
@@ -135,10 +135,10 @@ class Runner {
   // What fires already and what the rules are must be known before anything is touched.
   Status WatchMonitoring() {
     TRIODRILL_ASSIGN_OR_RETURN(
-        monitoring_, watch::MonitoringWatch::Start(plan_->pipeline().spec(), plan_->partition().spec(), clock_,
-                                                   [inbox = &session_.inbox()](std::vector<watch::Observed> seen) {
-                                                     inbox->Push(std::move(seen));
-                                                   }));
+        monitoring_,
+        watch::MonitoringWatch::Start(
+            plan_->pipeline().spec(), plan_->partition().spec(), session_.options().programs.webhook, clock_,
+            [inbox = &session_.inbox()](std::vector<watch::Observed> seen) { inbox->Push(std::move(seen)); }));
     if (monitoring_ == nullptr) return Ok();
     TRIODRILL_ASSIGN_OR_RETURN(fingerprint_, monitoring_->Fingerprint());
     fingerprint_.set_when("before");
@@ -205,7 +205,7 @@ class Runner {
                                engines::ReferenceArgv(plan_->partition(), reference, session_.options().programs,
                                                       session_.options().state_dir, steps));
     const std::string file = bundle_->Path("raw/reference.out");
-    TRIODRILL_RETURN_IF_ERROR(engines::RunIntoFile(argv, file, clock_, ToNanos(reference.at_most())));
+    TRIODRILL_RETURN_IF_ERROR(coordinator::RunIntoFile(argv, file, clock_, ToNanos(reference.at_most())));
     TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(file));
     return watch::ParseReference(reference, text);
   }

@@ -5,8 +5,8 @@
 #include <system_error>
 #include <vector>
 
-#include "coordinator/engines/child_process.h"
 #include "coordinator/engines/local_engine.h"
+#include "coordinator/os/child_process.h"
 #include "coordinator/os/clock.h"
 #include "triodrill/text.h"
 
@@ -28,7 +28,8 @@ Status Settle(const std::string& undo, const std::string& journal) {
   coordinator::SystemClock clock;
   const TimePoint deadline = clock.Now() + kLockFreeWithin;
   while (true) {
-    TRIODRILL_ASSIGN_OR_RETURN(const Finished finished, RunToEnd({undo, "--journal", journal}, clock, kUndoWithin));
+    TRIODRILL_ASSIGN_OR_RETURN(const coordinator::Finished finished,
+                               coordinator::RunToEnd({undo, "--journal", journal}, clock, kUndoWithin));
     if (finished.exit_code == 0) return Ok();
     if (clock.Now() >= deadline) {
       return absl::UnavailableError(

@@ -12,11 +12,11 @@
 #include <sstream>
 
 #include "absl/cleanup/cleanup.h"
-#include "coordinator/engines/child_process.h"
 #include "coordinator/engines/local_files.h"
 #include "coordinator/engines/shadow_client.h"
 #include "coordinator/engines/shadow_gpus.h"
 #include "coordinator/engines/state_dir.h"
+#include "coordinator/os/child_process.h"
 #include "coordinator/os/clock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "triodrill/exit_code.h"
@@ -77,14 +77,15 @@ Status EndSupervisor(pid_t supervisor, const std::string& state_dir) {
   const TimePoint deadline = clock.Now() + kDownWithin;
   const Result<std::string> reply = Ask(ShadowSocket(state_dir), RequestLine("down"), clock, kDownWithin);
   if (!reply.ok()) syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, nullptr, 0);
-  if (AwaitReadable(pidfd, clock, deadline)) return Ok();
+  if (coordinator::AwaitReadable(pidfd, clock, deadline)) return Ok();
   const int init = OpenSandboxInit(supervisor);
   const absl::Cleanup close_init = [init] {
     if (init >= 0) close(init);
   };
   syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
   const TimePoint end = clock.Now() + kEndWithin;
-  if (AwaitReadable(pidfd, clock, end) && (init < 0 || AwaitReadable(init, clock, end))) return Ok();
+  if (coordinator::AwaitReadable(pidfd, clock, end) && (init < 0 || coordinator::AwaitReadable(init, clock, end)))
+    return Ok();
   return absl::UnavailableError(
       Cat("shadow partition: supervisor pid ", supervisor, " does not end; look at /proc/", supervisor, "/stack"));
 }
@@ -140,7 +141,7 @@ Status LocalEngine::Spawn(const std::string& spec_file, Lifetime lifetime) {
   if (lifetime == Lifetime::kWithUs) argv.insert(argv.end(), {"--die-with-parent", std::to_string(getpid())});
   const std::string log = state_dir_ + "/shadow.log";
   unlink(log.c_str());
-  const Result<pid_t> child = engines::Spawn(argv, ends[1], log);
+  const Result<pid_t> child = coordinator::Spawn(argv, ends[1], log);
   close(ends[1]);
   if (!child.ok()) return child.status();
   child_ = *child;
@@ -148,14 +149,14 @@ Status LocalEngine::Spawn(const std::string& spec_file, Lifetime lifetime) {
   const TimePoint deadline = clock.Now() + kUpWithin;
   std::string said;
   char bytes[512];
-  while (AwaitReadable(ends[0], clock, deadline)) {
+  while (coordinator::AwaitReadable(ends[0], clock, deadline)) {
     const ssize_t got = read(ends[0], bytes, sizeof bytes);
     if (got <= 0) break;  // it has ended
     said.append(bytes, static_cast<size_t>(got));
     if (said.find("{\"event\":\"up\"}") != std::string::npos) return Ok();
   }
   child_ = 0;
-  const Result<int> exit_code = AwaitExit(*child, clock, std::min(deadline, clock.Now() + kEndWithin));
+  const Result<int> exit_code = coordinator::AwaitExit(*child, clock, std::min(deadline, clock.Now() + kEndWithin));
   if (!exit_code.ok())
     return absl::UnavailableError(
         Cat("shadow partition: not ready in time; ", exit_code.status().message(), "; see ", log));
@@ -186,7 +187,7 @@ Status LocalEngine::Down() {
   const pid_t supervisor = SandboxHolder(state_dir_).value_or(0);
   const Status ended = supervisor != 0 ? EndSupervisor(supervisor, state_dir_) : Ok();
   if (child_ != 0 && ended.ok()) {
-    AwaitExit(child_, clock, clock.Now() + kEndWithin).IgnoreError();
+    coordinator::AwaitExit(child_, clock, clock.Now() + kEndWithin).IgnoreError();
     child_ = 0;
   }
   // No answer is no proof: the lock is free only when the last init of the sandbox is gone.

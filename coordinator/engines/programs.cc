@@ -38,6 +38,7 @@ Result<Programs> FindProgramsIn(const std::string& bin_dir) {
                     .agent = (bin / "triodrilld").string(),
                     .undo = (bin / "triodrill-undo").string(),
                     .gpu_state = (bin / "triodrill-gpu-state").string(),
+                    .webhook = (bin / "triodrill-webhook").string(),
                     .nvml = StandIn(bin, "libnvidia-ml.so.1"),
                     .cuda = StandIn(bin, "libcuda.so.1"),
                     .bin_dir = bin.string(),

@@ -13,6 +13,7 @@ struct Programs {         // absolute paths
   std::string agent;      // triodrilld
   std::string undo;       // triodrill-undo
   std::string gpu_state;  // triodrill-gpu-state
+  std::string webhook;    // triodrill-webhook
   std::string nvml;       // the shadow GPUs' stand-in library
   std::string cuda;       // likewise, for the CUDA driver
   std::string bin_dir;    // holds them, and the programs of a workload of ours

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "absl/cleanup/cleanup.h"
-#include "coordinator/engines/child_process.h"
+#include "coordinator/os/child_process.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 #include "triodrill/text.h"
@@ -68,7 +68,7 @@ Result<std::string> Ask(const std::string& socket_path, const std::string& reque
   const TimePoint deadline = clock.Now() + at_most;
   std::string reply;
   char bytes[16384];
-  while (AwaitReadable(fd, clock, deadline)) {
+  while (coordinator::AwaitReadable(fd, clock, deadline)) {
     const ssize_t got = recv(fd, bytes, sizeof bytes, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0 || reply.size() > kLongestReply)

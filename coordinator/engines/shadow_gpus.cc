@@ -5,8 +5,8 @@
 #include <fstream>
 #include <system_error>
 
-#include "coordinator/engines/child_process.h"
 #include "coordinator/engines/state_dir.h"
+#include "coordinator/os/child_process.h"
 #include "coordinator/os/clock.h"
 #include "triodrill/schema/json.h"
 #include "triodrill/text.h"
@@ -46,8 +46,9 @@ Status MakeShadowGpus(const Programs& programs, const v1::ShadowSpec& spec, cons
     const std::string state = Cat(RunDir(state_dir), "/gpu-", node.name(), ".state");
     const std::string slots = std::to_string(std::max(1, node.slots()));
     TRIODRILL_ASSIGN_OR_RETURN(
-        const Finished made,
-        RunToEnd({programs.gpu_state, "make", state, "--gpus", slots, "--node", node.name()}, clock, kMadeWithin));
+        const coordinator::Finished made,
+        coordinator::RunToEnd({programs.gpu_state, "make", state, "--gpus", slots, "--node", node.name()}, clock,
+                              kMadeWithin));
     if (made.exit_code != 0) {
       return absl::UnavailableError(Cat("make the shadow GPUs of ", node.name(), ": ", programs.gpu_state,
                                         " ended with ", made.exit_code, ": ", made.output));

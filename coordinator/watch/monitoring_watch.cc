@@ -57,7 +57,8 @@ Result<MonitoringWatch::Settings> MonitoringWatch::Read(const v1::Monitoring& mo
 }
 
 Result<std::unique_ptr<MonitoringWatch>> MonitoringWatch::Start(const v1::PipelineSpec& pipeline,
-                                                                const v1::PartitionSpec& partition, Clock& clock,
+                                                                const v1::PartitionSpec& partition,
+                                                                const std::string& webhook_program, Clock& clock,
                                                                 ObservedSink sink) {
   if (!pipeline.has_monitoring()) return std::unique_ptr<MonitoringWatch>();
   TRIODRILL_ASSIGN_OR_RETURN(Settings settings, Read(pipeline.monitoring()));
@@ -65,6 +66,7 @@ Result<std::unique_ptr<MonitoringWatch>> MonitoringWatch::Start(const v1::Pipeli
   std::unique_ptr<MonitoringWatch> watch(
       new MonitoringWatch(std::move(settings), std::move(matcher), clock, std::move(sink)));
   TRIODRILL_RETURN_IF_ERROR(watch->Begin());
+  TRIODRILL_RETURN_IF_ERROR(watch->Listen(webhook_program));
   return watch;
 }
 
@@ -101,21 +103,25 @@ Status MonitoringWatch::Begin() {
     TRIODRILL_RETURN_IF_ERROR(AskAlerts());
     alertmanager_outage_ = NewOutage("alertmanager", matcher_.Every());
   }
-  if (!settings_.monitoring.webhook().empty()) {
-    TRIODRILL_ASSIGN_OR_RETURN(
-        receiver_,
-        WebhookReceiver::Start(
-            settings_.monitoring.webhook(), clock_,
-            [this](const Webhook& webhook, TimePoint received) { TakeWebhook(webhook, received); },
-            [this](const std::string& why, int64_t count) {
-              if (count > kMostRefusalsTold) return;
-              HandOn({{RemarkOf(Cat("a webhook was refused (", count, "): ", why)), Instant::Exactly(clock_.Now())}});
-            }));
-  }
   if (prometheus_) prometheus_thread_ = std::jthread([this](const std::stop_token& stop) { AskPrometheus(stop); });
   if (alertmanager_) {
     alertmanager_thread_ = std::jthread([this](const std::stop_token& stop) { AskAlertmanager(stop); });
   }
+  return Ok();
+}
+
+Status MonitoringWatch::Listen(const std::string& webhook_program) {
+  if (settings_.monitoring.webhook().empty()) return Ok();
+  WebhookReceiver::Sink sink{
+      .take = [this](const Webhook& webhook, TimePoint received) { TakeWebhook(webhook, received); },
+      .refuse =
+          [this](const std::string& why, int64_t count) {
+            if (count > kMostRefusalsTold) return;
+            HandOn({{RemarkOf(Cat("a webhook was refused (", count, "): ", why)), Instant::Exactly(clock_.Now())}});
+          },
+      .lost = [this](const std::string& why) { TakeLostReceiver(why); }};
+  TRIODRILL_ASSIGN_OR_RETURN(
+      receiver_, WebhookReceiver::Start(webhook_program, settings_.monitoring.webhook(), clock_, std::move(sink)));
   return Ok();
 }
 
@@ -227,6 +233,18 @@ void MonitoringWatch::TakeWebhook(const Webhook& webhook, TimePoint received) {
   HandOn(std::move(seen));
 }
 
+// From now on nobody listens: what is sent is not known until the run's end.
+void MonitoringWatch::TakeLostReceiver(const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    receiver_problem_ = why;
+  }
+  v1::MonitoringGap gap;
+  gap.set_source("webhook");
+  gap.set_problem(why);
+  HandOn({{GapOf(std::move(gap)), Instant::Exactly(clock_.Now())}});
+}
+
 Observed MonitoringWatch::Tell(const Firing& firing, v1::Fact fact, TimePoint received) const {
   const std::optional<Instant> started = server_clock_.Map(firing.starts_wall, received);
   std::optional<TimePoint> not_yet = last_listed_;
@@ -276,6 +294,7 @@ std::vector<std::string> MonitoringWatch::Problems() const {
   for (const auto& outage : outages_) {
     if (!outage->problem().empty()) problems.push_back(outage->problem());
   }
+  if (!receiver_problem_.empty()) problems.push_back(receiver_problem_);
   return problems;
 }
 

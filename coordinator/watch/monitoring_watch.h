@@ -34,9 +34,10 @@ namespace triodrill::watch {
 class MonitoringWatch {
  public:
   // Null if the profile has no `monitoring`. Fails with Unavailable if one of the two does not answer now, and for a
-  // profile that cannot be watched.
+  // profile that cannot be watched. `webhook_program` is triodrill-webhook, started if the profile listens for one.
   static Result<std::unique_ptr<MonitoringWatch>> Start(const v1::PipelineSpec& pipeline,
-                                                        const v1::PartitionSpec& partition, Clock& clock,
+                                                        const v1::PartitionSpec& partition,
+                                                        const std::string& webhook_program, Clock& clock,
                                                         ObservedSink sink);
   ~MonitoringWatch();  // ends the questions under way and joins the threads
   MonitoringWatch(const MonitoringWatch&) = delete;
@@ -68,6 +69,7 @@ class MonitoringWatch {
   static Result<Settings> Read(const v1::Monitoring& monitoring);
   Result<std::unique_ptr<HttpReader>> ReaderOf(const std::string& url) const;
   Status Begin();
+  Status Listen(const std::string& webhook_program);
 
   void AskPrometheus(const std::stop_token& stop);
   Status AskTime();
@@ -76,6 +78,7 @@ class MonitoringWatch {
   Status AskAlerts();
   void TakeListed(const std::vector<Firing>& firing, const Instant& asked, std::vector<Observed>& seen);
   void TakeWebhook(const Webhook& webhook, TimePoint received);
+  void TakeLostReceiver(const std::string& why);
   Observed Tell(const Firing& firing, v1::Fact fact, TimePoint received) const;  // mutex_ is held
   std::string Phases(const Firing& firing, TimePoint received) const;            // mutex_ is held
   Outage* NewOutage(const std::string& source, Nanos every);
@@ -102,6 +105,7 @@ class MonitoringWatch {
   std::vector<std::unique_ptr<Outage>> outages_;    // one for each thing that is asked for
   Outage* clock_outage_ = nullptr;
   Outage* alertmanager_outage_ = nullptr;
+  std::string receiver_problem_;  // "" while it listens
 
   std::unique_ptr<WebhookReceiver> receiver_;  // below: they use everything above
   std::jthread prometheus_thread_;

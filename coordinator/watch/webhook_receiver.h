@@ -1,16 +1,21 @@
 // Listens for Alertmanager's webhook (version 4) and hands on each firing the first time it is told. The only thing it
 // ever says is the status of its answer. It listens where it is told and nowhere else, on no port below 1024; a body
-// that is not a whole webhook is refused with 400 and counts as nothing. Owned by MonitoringWatch; its threads are the
-// library's. A crash leaves nothing behind: Alertmanager sends what got no answer again.
+// that is not a whole webhook is refused with 400 and counts as nothing.
+//
+// A coordinator may be root, and nothing of ours listens as root: the socket is held by a process of its own,
+// triodrill-webhook, which is `nobody` before the first connection and passes on bodies up to a bound; they are read
+// here. Owned by MonitoringWatch, with one thread. A crash leaves nothing behind: the process ends with its
+// coordinator, and Alertmanager sends what got no answer again.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "coordinator/watch/firing.h"
 #include "triodrill/status.h"
@@ -20,34 +25,39 @@ namespace triodrill::watch {
 
 class WebhookReceiver {
  public:
-  // On one of the receiver's threads, one at a time: a whole webhook, and when its last byte was there.
-  using Take = std::function<void(Webhook, TimePoint received)>;
-  // Likewise: what was refused, and why. `count` from 1.
-  using Refuse = std::function<void(const std::string& why, int64_t count)>;
+  // All on the receiver's thread.
+  struct Sink {
+    std::function<void(Webhook, TimePoint received)> take;  // a whole webhook, and when its last byte was there
+    std::function<void(const std::string& why, int64_t count)> refuse;  // what was refused; `count` from 1
+    std::function<void(const std::string& why)> lost;  // nothing is listened for any more; at most once
+  };
 
-  // `listen` is ADDRESS:PORT, IPv4; port 0 is any (tests). Fails if it cannot be listened on.
-  static Result<std::unique_ptr<WebhookReceiver>> Start(const std::string& listen, Clock& clock, Take take,
-                                                        Refuse refuse);
-  ~WebhookReceiver();  // ends the listening, waits for what is under way
+  // `program` is triodrill-webhook, `listen` is ADDRESS:PORT, IPv4; port 0 is any (tests). Fails if it cannot be
+  // listened on.
+  static Result<std::unique_ptr<WebhookReceiver>> Start(const std::string& program, const std::string& listen,
+                                                        Clock& clock, Sink sink);
+  ~WebhookReceiver();  // ends the process and waits for it
   WebhookReceiver(const WebhookReceiver&) = delete;
   WebhookReceiver& operator=(const WebhookReceiver&) = delete;
 
   const std::string& where() const { return where_; }  // ADDRESS:PORT
   int port() const { return port_; }
+  pid_t process() const { return process_; }
 
  private:
-  struct Server;
-  WebhookReceiver(std::unique_ptr<Server> server, Clock& clock, Take take, Refuse refuse);
-  int Answer(const std::string* body);  // null: it did not come whole
+  WebhookReceiver(Clock& clock, Sink sink) : clock_(clock), sink_(std::move(sink)) {}
+  Status Begin(const std::string& program, const std::string& address, int port);
+  void Read();
+  bool Take(const std::string* body, TimePoint received);  // null: it did not come whole
 
-  const std::unique_ptr<Server> server_;
   Clock& clock_;
-  const Take take_;
-  const Refuse refuse_;
+  const Sink sink_;
   std::string where_;
   int port_ = 0;
-  std::mutex mutex_;
-  int64_t refused_ = 0;  // under mutex_
+  pid_t process_ = -1;
+  int fd_ = -1;
+  std::atomic<bool> ending_{false};
+  int64_t refused_ = 0;  // the thread's
   std::jthread thread_;
 };
 

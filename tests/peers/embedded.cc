@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "coordinator/engines/child_process.h"
+#include "coordinator/os/child_process.h"
 #include "triodrill/text.h"
 
 namespace triodrill::testing_embedded {
@@ -93,9 +93,9 @@ bool Await(std::chrono::seconds at_most, const std::function<bool()>& done) {
 
 std::string WhyNoTorch() {
   coordinator::SystemClock clock;
-  const Result<engines::Finished> finished =
-      engines::RunToEnd({"/usr/bin/python3", "-c", "import torch.distributed as d; assert d.is_gloo_available()"},
-                        clock, std::chrono::minutes(2));
+  const Result<coordinator::Finished> finished =
+      coordinator::RunToEnd({"/usr/bin/python3", "-c", "import torch.distributed as d; assert d.is_gloo_available()"},
+                            clock, std::chrono::minutes(2));
   if (!finished.ok()) return std::string(finished.status().message());
   return finished->exit_code == 0 ? ""
                                   : "/usr/bin/python3 has no torch with gloo (Debian: apt-get install python3-torch)";
@@ -111,8 +111,8 @@ void Embedded::SetUp() {
   programs_ = *programs;
   engine_ = std::make_unique<engines::LocalEngine>(programs_, state_dir_);
   // The one thing that a machine may refuse: namespaces.
-  const Result<engines::Finished> may =
-      engines::RunToEnd({"/usr/bin/unshare", "--user", "--net", "/bin/true"}, clock_, std::chrono::minutes(1));
+  const Result<coordinator::Finished> may =
+      coordinator::RunToEnd({"/usr/bin/unshare", "--user", "--net", "/bin/true"}, clock_, std::chrono::minutes(1));
   if (geteuid() != 0 && (!may.ok() || may->exit_code != 0))
     GTEST_SKIP() << "user namespaces are not allowed here, and we are not root";
 }

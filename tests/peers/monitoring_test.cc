@@ -54,8 +54,8 @@ class Monitored : public ::testing::Test {
     v1::PartitionSpec partition;
     partition.add_nodes()->set_name("n1");
     partition.mutable_nodes(0)->set_slots(2);
-    auto watch = watch::MonitoringWatch::Start(pipeline, partition, monitoring_->clock(),
-                                               [this](std::vector<watch::Observed> seen) {
+    auto watch = watch::MonitoringWatch::Start(pipeline, partition, TRIODRILL_BIN_DIR "/triodrill-webhook",
+                                               monitoring_->clock(), [this](std::vector<watch::Observed> seen) {
                                                  const std::lock_guard lock(mutex_);
                                                  for (watch::Observed& one : seen) seen_.push_back(std::move(one));
                                                });

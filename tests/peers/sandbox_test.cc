@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coordinator/engines/child_process.h"
 #include "coordinator/engines/state_dir.h"
+#include "coordinator/os/child_process.h"
 #include "tests/peers/embedded.h"
 #include "triodrill/text.h"
 
@@ -66,8 +66,8 @@ TEST_F(Sandbox, EndsWithItsSupervisorWhateverKillsIt) {
 
 TEST_F(Sandbox, IsRefusedASecondTimeOnOneStateDirectory) {
   ASSERT_EQ(engine().Up(Spec(), Lifetime::kWithUs), Ok());
-  const Result<engines::Finished> second =
-      engines::RunToEnd({programs_.shadow, "up", "--spec", state_dir_ + "/shadow.json"}, clock_, seconds(30));
+  const Result<coordinator::Finished> second =
+      coordinator::RunToEnd({programs_.shadow, "up", "--spec", state_dir_ + "/shadow.json"}, clock_, seconds(30));
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->exit_code, 3);
   EXPECT_THAT(second->output, HasSubstr(Cat("supervisor pid ", Status().supervisor_pid)));

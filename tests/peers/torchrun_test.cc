@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "coordinator/engines/child_process.h"
 #include "coordinator/engines/shadow_client.h"
 #include "coordinator/engines/state_dir.h"
+#include "coordinator/os/child_process.h"
 #include "google/protobuf/util/json_util.h"
 #include "re2/re2.h"
 #include "tests/peers/embedded.h"
@@ -145,9 +145,9 @@ TEST_F(Torchrun, TrainsWithoutRoot) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const Result<pid_t> child =
-      engines::Spawn({"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "up",
-                      "--workload", "--spec", spec_file, "--die-with-parent", std::to_string(getpid())},
-                     ends[1], base_ + "/shadow.log");
+      coordinator::Spawn({"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "up",
+                          "--workload", "--spec", spec_file, "--die-with-parent", std::to_string(getpid())},
+                         ends[1], base_ + "/shadow.log");
   close(ends[1]);
   ASSERT_TRUE(child.ok()) << child.status();
   ASSERT_TRUE(Await(kLoaded, [&] { return Says(1, "step=20 "); })) << ReadText(base_ + "/shadow.log") << Logs();
@@ -157,7 +157,7 @@ TEST_F(Torchrun, TrainsWithoutRoot) {
   EXPECT_EQ(engine().Down(), Ok());
 
   EXPECT_TRUE(ProcessesIn(namespaces).empty());
-  const Result<int> exit_code = engines::AwaitExit(*child, clock_, clock_.Now() + seconds(30));
+  const Result<int> exit_code = coordinator::AwaitExit(*child, clock_, clock_.Now() + seconds(30));
   ASSERT_TRUE(exit_code.ok()) << exit_code.status();
   EXPECT_EQ(*exit_code, 0);
   close(ends[0]);

@@ -21,6 +21,8 @@
 
 namespace triodrill::watch {
 
+inline constexpr char kWebhookProgram[] = TRIODRILL_BIN_DIR "/triodrill-webhook";
+
 class AnsweringServer {
  public:
   using Handler = std::function<void(const httplib::Request&, httplib::Response&)>;
@@ -185,7 +187,7 @@ class MonitoringRig : public testing::Test {
   }
 
   void Watch() {
-    auto watch = MonitoringWatch::Start(pipeline_, partition_, clock_, seen_.Sink());
+    auto watch = MonitoringWatch::Start(pipeline_, partition_, kWebhookProgram, clock_, seen_.Sink());
     ASSERT_TRUE(watch.ok()) << watch.status();
     watch_ = *std::move(watch);
     ASSERT_NE(watch_, nullptr);

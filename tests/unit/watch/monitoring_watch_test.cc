@@ -28,7 +28,7 @@ class Watching : public MonitoringRig {
                            starts_at, state);
   }
   void ExpectProblem(const std::string& text) {
-    const auto watch = MonitoringWatch::Start(pipeline_, partition_, clock_, seen_.Sink());
+    const auto watch = MonitoringWatch::Start(pipeline_, partition_, kWebhookProgram, clock_, seen_.Sink());
     EXPECT_FALSE(watch.ok());
     EXPECT_THAT(std::string(watch.status().message()), HasSubstr(text));
   }
@@ -46,7 +46,7 @@ class Watching : public MonitoringRig {
 
 TEST_F(Watching, AProfileWithoutMonitoringIsNotWatched) {
   pipeline_.clear_monitoring();
-  const auto watch = MonitoringWatch::Start(pipeline_, partition_, clock_, seen_.Sink());
+  const auto watch = MonitoringWatch::Start(pipeline_, partition_, kWebhookProgram, clock_, seen_.Sink());
   ASSERT_TRUE(watch.ok());
   EXPECT_EQ(*watch, nullptr);
 }

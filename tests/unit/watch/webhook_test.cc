@@ -1,8 +1,10 @@
 // Alertmanager's webhook over real sockets: what becomes an observation, and what never does.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <random>
 
+#include "coordinator/watch/webhook_frames.h"
 #include "tests/unit/watch/monitoring_rig.h"
 
 namespace triodrill::watch {
@@ -10,7 +12,11 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::ContainsRegex;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 // The rig's time-out; a slower one was none. And what a clock may drift meanwhile.
@@ -177,14 +183,70 @@ TEST_F(Webhooks, ACompressedBodyMayNotUnpackToMore) {
 
 TEST_F(Webhooks, RootsPortsAndPortsOfOthersAreRefused) {
   const auto problem = [&](const std::string& listen) {
-    const auto receiver = WebhookReceiver::Start(
-        listen, clock_, [](const Webhook&, TimePoint) {}, [](auto&&...) {});
+    const auto receiver = WebhookReceiver::Start(kWebhookProgram, listen, clock_, {});
     return std::string(receiver.status().message());
   };
   EXPECT_THAT(problem("127.0.0.1:80"), HasSubstr("root's"));
   EXPECT_THAT(problem("localhost:9099"), HasSubstr("IPv4"));
   EXPECT_THAT(problem("127.0.0.1"), HasSubstr("ADDRESS:PORT"));
   EXPECT_THAT(problem(absl::StrCat("127.0.0.1:", prometheus_.port())), HasSubstr("listen for webhooks on 127.0.0.1"));
+}
+
+// Whoever runs the drill: the process that holds the socket cannot be root, nor become it again.
+TEST_F(Webhooks, NothingListensAsRoot) {
+  Watch();
+  std::ifstream file(absl::StrCat("/proc/", watch_->receiver()->process(), "/status"));
+  const std::string status((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_THAT(status, HasSubstr("triodrill-webho"));
+  EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
+  EXPECT_THAT(status, Not(ContainsRegex("[UG]id:(\t[0-9]+)*\t0[\t\n]")));
+  EXPECT_THAT(status, ContainsRegex("Groups:[ \t]*[0-9 ]*\n"));
+  if (geteuid() == 0) {
+    EXPECT_THAT(status, HasSubstr("Uid:\t65534\t65534\t65534\t65534\n"));
+    EXPECT_THAT(status, HasSubstr("Gid:\t65534\t65534\t65534\t65534\n"));
+    EXPECT_THAT(status, ContainsRegex("Groups:[ \t]*\n"));
+    EXPECT_THAT(status, ContainsRegex("CapEff:\t0+\n"));
+  }
+}
+
+TEST_F(Webhooks, AReceiverThatDiesIsAGapAndAProblem) {
+  Watch();
+  EXPECT_THAT(watch_->Problems(), IsEmpty());
+  ASSERT_EQ(kill(watch_->receiver()->process(), SIGKILL), 0);
+  const auto all = seen_.Await([](const std::vector<Observed>& seen) {
+    return std::any_of(seen.begin(), seen.end(), [](const Observed& one) { return one.fact.has_monitoring_gap(); });
+  });
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].fact.monitoring_gap().source(), "webhook");
+  EXPECT_FALSE(all[0].fact.monitoring_gap().over());
+  EXPECT_THAT(watch_->Problems(), ElementsAre(HasSubstr("is gone")));
+}
+
+// Its end of the pair closes with the coordinator, however that ends.
+TEST_F(Webhooks, TheReceiverEndsWithTheWatch) {
+  Watch();
+  const pid_t process = watch_->receiver()->process();
+  watch_.reset();
+  EXPECT_EQ(kill(process, 0), -1);
+  EXPECT_EQ(errno, ESRCH);
+}
+
+TEST(WebhookFrames, WhatIsNotAgreedIsRefused) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  ASSERT_TRUE(SendFrame(ends[0], {FrameKind::kBody, std::string("a\0b", 3)}).ok());
+  const auto whole = ReceiveFrame(ends[1]);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->kind, FrameKind::kBody);
+  EXPECT_EQ(whole->bytes, std::string("a\0b", 3));
+  for (const std::string& header : {std::string("q\0\0\0\0", 5), std::string("b\1\0\0\xff", 5)}) {
+    ASSERT_EQ(send(ends[0], header.data(), header.size(), 0), 5);
+    EXPECT_EQ(ReceiveFrame(ends[1]).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  ASSERT_EQ(send(ends[0], "b\4\0\0\0ab", 7, 0), 7);
+  close(ends[0]);
+  EXPECT_EQ(ReceiveFrame(ends[1]).status().code(), absl::StatusCode::kUnavailable);
+  close(ends[1]);
 }
 
 }  // namespace

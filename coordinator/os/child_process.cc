@@ -1,4 +1,4 @@
-#include "coordinator/engines/child_process.h"
+#include "coordinator/os/child_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 extern char** environ;
 
-namespace triodrill::engines {
+namespace triodrill::coordinator {
 namespace {
 
 constexpr size_t kMostOutput = 64 * 1024;
@@ -108,4 +108,4 @@ Status RunIntoFile(const std::vector<std::string>& argv, const std::string& file
   return absl::UnavailableError(Cat(argv[0], " ended with ", exit_code, "; its words are in ", file));
 }
 
-}  // namespace triodrill::engines
+}  // namespace triodrill::coordinator

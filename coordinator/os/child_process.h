@@ -9,7 +9,7 @@
 #include "triodrill/status.h"
 #include "triodrill/time.h"
 
-namespace triodrill::engines {
+namespace triodrill::coordinator {
 
 // Waits until the descriptor is readable or closed at its other end; false when the deadline came first.
 bool AwaitReadable(int fd, Clock& clock, TimePoint deadline);
@@ -30,4 +30,4 @@ Result<Finished> RunToEnd(const std::vector<std::string>& argv, Clock& clock, Na
 // Both streams go to `file`, made anew. An error if it does not end with 0 in time; it names the file then.
 Status RunIntoFile(const std::vector<std::string>& argv, const std::string& file, Clock& clock, Nanos at_most);
 
-}  // namespace triodrill::engines
+}  // namespace triodrill::coordinator
