@@ -1,7 +1,6 @@
 #include "reports/evidence/files.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <filesystem>
 
 #include "absl/cleanup/cleanup.h"
+#include "reports/evidence/sha256.h"
 
 namespace triodrill {
 namespace {
@@ -71,19 +71,11 @@ Status SyncDirectory(const std::string& directory) {
   return Ok();
 }
 
+// One context a thread, used again: to make one costs more than the digest of a line.
 std::string Sha256Hex(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int length = 0;
-  // Fetched once and kept: looking the algorithm up costs more than hashing a line.
-  static const EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, kSha256, nullptr);
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string hex(size_t{2} * length, '0');
-  for (unsigned int i = 0; i < length; ++i) {
-    hex[2 * i] = kHex[digest[i] >> 4];
-    hex[2 * i + 1] = kHex[digest[i] & 15];
-  }
-  return hex;
+  thread_local Sha256 sha256;
+  sha256.Add(bytes);
+  return sha256.Hex();
 }
 
 }  // namespace triodrill

@@ -15,7 +15,7 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void Add(std::string_view bytes);
-  std::string Hex();  // once, at the end
+  std::string Hex();  // of what was added since the last call, or since the beginning
 
  private:
   struct State;
