@@ -308,4 +308,24 @@ Findings FoldersWithoutReadme(const Files& files) {
   return findings;
 }
 
+Findings UnknownTests(const Files& files) {
+  static const RE2 kTest(R"(\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\))");
+  static const RE2 kNamed("`([A-Z][A-Za-z0-9]+\\.[A-Z][A-Za-z0-9]+)`");
+  std::set<std::string> tests;
+  for (const SourceFile& file : files) {
+    if (file.Top() != "tests" || !file.Is(".cc")) continue;
+    re2::StringPiece rest(file.text);
+    std::string suite, test;
+    while (RE2::FindAndConsume(&rest, kTest, &suite, &test)) tests.insert(suite + "." + test);
+  }
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (!file.Is(".md")) continue;
+    ForEachMatch(file.text, kNamed, [&](size_t line, const Groups& groups) {
+      if (!tests.contains(groups[1])) findings.push_back(At(file, line, "no test is named " + groups[1]));
+    });
+  }
+  return findings;
+}
+
 }  // namespace triodrill::hygiene

@@ -65,4 +65,7 @@ Findings ProgramsWithoutPage(const Files& files);
 // Every top folder says what it is in its README.md.
 Findings FoldersWithoutReadme(const Files& files);
 
+// A document that names a test (`Suite.Name`) names one that is there.
+Findings UnknownTests(const Files& files);
+
 }  // namespace triodrill::hygiene

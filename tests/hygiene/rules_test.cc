@@ -210,5 +210,13 @@ TEST(FoldersWithoutReadme, AreFound) {
   EXPECT_THAT(FoldersWithoutReadme(files), IsEmpty());
 }
 
+TEST(UnknownTests, AreFound) {
+  Files files = One("a/README.md", "shown by `Guard.Holds` and `Guard.Waits`, not by `Guard` or `guard.h`\n");
+  EXPECT_THAT(UnknownTests(files), ElementsAre("a/README.md:1: no test is named Guard.Holds",
+                                               "a/README.md:1: no test is named Guard.Waits"));
+  files.push_back({.path = "tests/guard_test.cc", .text = "TEST(Guard, Holds) {}\nTEST_F(Guard,\n       Waits) {}\n"});
+  EXPECT_THAT(UnknownTests(files), IsEmpty());
+}
+
 }  // namespace
 }  // namespace triodrill::hygiene

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <random>
+#include <sstream>
 
 #include "coordinator/watch/webhook_frames.h"
 #include "tests/unit/watch/monitoring_rig.h"
@@ -195,8 +196,9 @@ TEST_F(Webhooks, RootsPortsAndPortsOfOthersAreRefused) {
 // Whoever runs the drill: the process that holds the socket cannot be root, nor become it again.
 TEST_F(Webhooks, NothingListensAsRoot) {
   Watch();
-  std::ifstream file(absl::StrCat("/proc/", watch_->receiver()->process(), "/status"));
-  const std::string status((std::istreambuf_iterator<char>(file)), {});
+  std::ostringstream text;
+  text << std::ifstream(absl::StrCat("/proc/", watch_->receiver()->process(), "/status")).rdbuf();
+  const std::string status = text.str();
   ASSERT_THAT(status, HasSubstr("triodrill-webho"));
   EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
   EXPECT_THAT(status, Not(ContainsRegex("[UG]id:(\t[0-9]+)*\t0[\t\n]")));
