@@ -7,6 +7,7 @@
 
 #include "absl/memory/memory.h"
 #include "reports/evidence/files.h"
+#include "reports/evidence/progress_line.h"
 #include "reports/evidence/timeline_reader.h"
 #include "triodrill/schema/json.h"
 
@@ -55,7 +56,9 @@ Result<v1::Fact> ParseLine(std::string_view line, int64_t number, std::string& p
   previous = Sha256Hex(line);
   const std::string json = std::string(line.substr(0, line.size() - kSuffixLength)) + "}";
   v1::Fact fact;
-  if (Status read = FromJson(json, fact); !read.ok()) return Corrupt(number, std::string(read.message()));
+  if (!ReadProgressFact(json, fact)) {
+    if (Status read = FromJson(json, fact); !read.ok()) return Corrupt(number, std::string(read.message()));
+  }
   if (fact.sequence() != number - 1) {
     return Corrupt(number, absl::StrCat("sequence ", fact.sequence(), " where ", number - 1, " belongs"));
   }
@@ -97,7 +100,7 @@ Status TimelineWriter::Append(v1::Fact fact) {
   TRIODRILL_RETURN_IF_ERROR(Sound(fact));
   fact.set_sequence(next_++);
   const size_t begin = pending_.size();
-  AppendJson(fact, pending_);
+  fact.has_progress() ? AppendProgressFact(fact, pending_) : AppendJson(fact, pending_);
   pending_.pop_back();  // the closing brace: one more member follows (a sound fact has at least one before it)
   pending_.append(kChainKey).append(previous_).append(kChainEnd);
   previous_ = Sha256Hex(std::string_view(pending_).substr(begin));
