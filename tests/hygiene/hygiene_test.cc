@@ -32,6 +32,7 @@ TEST(Repository, KeepsTheTruthFromTheMeasuring) { EXPECT_THAT(ReadersOfTheTruth(
 TEST(Repository, NamesNobodysHome) { EXPECT_THAT(HomePaths(Tree()), IsEmpty()); }
 TEST(Repository, HasAPageForEachProgram) { EXPECT_THAT(ProgramsWithoutPage(Tree()), IsEmpty()); }
 TEST(Repository, DescribesItsFolders) { EXPECT_THAT(FoldersWithoutReadme(Tree()), IsEmpty()); }
+TEST(Repository, LoopsOverNoTemporary) { EXPECT_THAT(LoopsOverTemporaries(Tree()), IsEmpty()); }
 TEST(Repository, NamesOnlyTestsThatItHas) { EXPECT_THAT(UnknownTests(Tree()), IsEmpty()); }
 
 }  // namespace

@@ -308,6 +308,15 @@ Findings FoldersWithoutReadme(const Files& files) {
   return findings;
 }
 
+Findings LoopsOverTemporaries(const Files& files) {
+  static const RE2 kLoop(R"(\bfor \([^;]*[^:]: [A-Z]\w*\([^()]*\)\.[a-z_]+\(\)\))");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (file.IsCpp()) Add(findings, Search(file, CodeOnly(file.text), kLoop, "runs over a temporary that is gone"));
+  }
+  return findings;
+}
+
 Findings UnknownTests(const Files& files) {
   static const RE2 kTest(R"(\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\))");
   static const RE2 kNamed("`([A-Z][A-Za-z0-9]+\\.[A-Z][A-Za-z0-9]+)`");

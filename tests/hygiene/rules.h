@@ -65,6 +65,9 @@ Findings ProgramsWithoutPage(const Files& files);
 // Every top folder says what it is in its README.md.
 Findings FoldersWithoutReadme(const Files& files);
 
+// No loop runs over what an accessor shows of a temporary, which is gone before the first turn (until C++23).
+Findings LoopsOverTemporaries(const Files& files);
+
 // A document that names a test (`Suite.Name`) names one that is there.
 Findings UnknownTests(const Files& files);
 

@@ -210,6 +210,16 @@ TEST(FoldersWithoutReadme, AreFound) {
   EXPECT_THAT(FoldersWithoutReadme(files), IsEmpty());
 }
 
+TEST(LoopsOverTemporaries, AreFound) {
+  EXPECT_THAT(LoopsOverTemporaries(One("a/x.cc", "for (const Signal& one : Profile(\"a\").signals()) Use(one);\n")),
+              ElementsAre(HasSubstr("a/x.cc:1: runs over a temporary that is gone")));
+  for (const char* fine :
+       {"for (const auto& one : profile.signals()) Use(one);\n", "for (const auto& one : Told().facts) Use(one);\n",
+        "for (const auto& one : Find(plan)->shots()) Use(one);\n"}) {
+    EXPECT_THAT(LoopsOverTemporaries(One("a/x.cc", fine)), IsEmpty()) << fine;
+  }
+}
+
 TEST(UnknownTests, AreFound) {
   Files files = One("a/README.md", "shown by `Guard.Holds` and `Guard.Waits`, not by `Guard` or `guard.h`\n");
   EXPECT_THAT(UnknownTests(files), ElementsAre("a/README.md:1: no test is named Guard.Holds",

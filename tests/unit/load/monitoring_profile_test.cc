@@ -27,8 +27,9 @@ v1::PipelineSpec Profile(const std::string& name) {
 
 TEST(MonitoringProfile, ListensForAlertsThatItsRulesRaise) {
   const std::string rules = Shipped("prometheus-alertmanager.rules.yml");
+  const v1::PipelineSpec profile = Profile("prometheus-alertmanager");
   int alerts = 0;
-  for (const v1::Signal& signal : Profile("prometheus-alertmanager").signals()) {
+  for (const v1::Signal& signal : profile.signals()) {
     for (const std::string& alert : {signal.alertmanager_webhook().alert(), signal.alertmanager().alert()}) {
       if (alert.empty()) continue;
       ++alerts;
@@ -40,8 +41,10 @@ TEST(MonitoringProfile, ListensForAlertsThatItsRulesRaise) {
 
 TEST(MonitoringProfile, IsTheReferencePipelineWhoseOwnReportsAreNotes) {
   std::map<std::string, v1::Signal> signals;
-  for (const v1::Signal& signal : Profile("prometheus-alertmanager").signals()) signals[signal.id()] = signal;
-  for (v1::Signal expected : Profile("reference").signals()) {
+  const v1::PipelineSpec monitored = Profile("prometheus-alertmanager");
+  for (const v1::Signal& signal : monitored.signals()) signals[signal.id()] = signal;
+  const v1::PipelineSpec reference = Profile("reference");
+  for (v1::Signal expected : reference.signals()) {
     if (expected.means() == v1::DETECTED) {
       expected.set_id(absl::StrCat("log-", expected.id()));
       expected.set_means(v1::NOTE);
