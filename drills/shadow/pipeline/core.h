@@ -29,6 +29,7 @@ struct NodeGone {
 };
 // The answer to ReadCheckpoints: complete checkpoints not newer than `latest`, newest first.
 struct Checkpoints {
+  int request = 0;
   std::vector<int64_t> steps;
 };
 struct Confirmed {};  // by a person
@@ -72,7 +73,10 @@ struct MakeStore {
   std::string path;    // an empty directory must be there before anything that follows
   bool alone = false;  // those of earlier rendezvous, beside it, are of no use any more
 };
-struct ReadCheckpoints {};
+// Answered some time, or never: storage may be as slow as it likes.
+struct ReadCheckpoints {
+  int request = 0;
+};
 struct EndProgram {};
 
 using Action = std::variant<Order, LogLine, Truth, LedgerEntry, MakeStore, ReadCheckpoints, EndProgram>;

@@ -217,7 +217,8 @@ void Machine::On(const XidSeen& seen) {
 }
 
 void Machine::On(const Checkpoints& checkpoints) {
-  if (s_.stage == Stage::kRestore && s_.repair.reading) s_.repair.checkpoints = checkpoints.steps;
+  const bool awaited = s_.stage == Stage::kRestore && s_.repair.reading == checkpoints.request;
+  if (awaited) s_.repair.checkpoints = checkpoints.steps;
 }
 
 void Machine::On(const Confirmed&) {

@@ -120,6 +120,7 @@ class Machine {
   // ---- restore.cc
   void Restore();
   void OrderJoin(std::string source, int64_t step);
+  void RestoreUnread();
   std::optional<int64_t> StepOfPeers() const;
   void EnterRestore();
   void AwaitJoins();

@@ -8,7 +8,7 @@
 namespace triodrill::shadow::pipeline {
 
 void Machine::EnterRestore() {
-  s_.repair.reading = false;
+  s_.repair.reading = 0;
   s_.repair.checkpoints.reset();
   Enter(Stage::kRestore);
 }
@@ -26,11 +26,15 @@ void Machine::Restore() {
   if (s_.repair.open && spec_.recovery().source() == v1::PEERS && !s_.repair.rollback_only) {
     if (const std::optional<int64_t> step = StepOfPeers()) return OrderJoin("peers", *step);
   }
-  if (!s_.repair.reading) {
-    s_.repair.reading = true;
-    actions_.push_back(ReadCheckpoints{});
+  if (s_.repair.reading == 0) {
+    s_.repair.reading = s_.next_reading++;
+    s_.repair.reading_since = now_;
+    actions_.push_back(ReadCheckpoints{s_.repair.reading});
   }
-  if (!s_.repair.checkpoints) return;
+  if (!s_.repair.checkpoints) {
+    if (Past(s_.repair.reading_since, spec_.bounds().join_timeout())) RestoreUnread();
+    return;
+  }
   std::vector<int64_t> steps;
   for (const int64_t step : *s_.repair.checkpoints) {
     if (!s_.repair.corrupt.contains(step)) steps.push_back(step);
@@ -39,6 +43,14 @@ void Machine::Restore() {
   if (steps.empty()) return OrderJoin("scratch", 0);
   if (policy_.Has(Defect::kStaleLatest)) return OrderJoin("checkpoint", steps.back());  // PLANTED DEFECT
   OrderJoin("checkpoint", steps.front());
+}
+
+// The storage does not answer. What the survivors hold needs none.
+void Machine::RestoreUnread() {
+  Log("checkpoints_unread", {{"waited", Cat(ToNanos(spec_.bounds().join_timeout()).count() / 1'000'000, "ms")}});
+  const std::optional<int64_t> step = s_.repair.rollback_only ? std::nullopt : StepOfPeers();
+  if (!step) return GiveUp("the checkpoints cannot be read, and memory is no way back");
+  OrderJoin("peers", *step);
 }
 
 // The newest step that survivors told of, if they hold every shard between them. A survivor took part in the last epoch

@@ -34,6 +34,7 @@ Status Server::Open() {
   if (!signals_.valid()) return ErrnoStatus("signalfd of", "the pipeline");
   TRIODRILL_ASSIGN_OR_RETURN(RunFiles files, RunFiles::Open());
   files_.push_back(std::move(files));
+  TRIODRILL_ASSIGN_OR_RETURN(checkpoints_, CheckpointReader::Open());
   TRIODRILL_ASSIGN_OR_RETURN(listener_, ListenAt(kSocket));
   return Ok();
 }
@@ -56,7 +57,9 @@ Status Server::Run() {
 }
 
 void Server::Look(int timeout_ms) {
-  std::vector<pollfd> look = {{signals_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  std::vector<pollfd> look = {
+      {signals_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {checkpoints_->fd(), POLLIN, 0}};
+  const size_t first_client = look.size();
   for (const auto& client : clients_) {
     const short events = client->socket.waiting() ? POLLIN | POLLOUT : POLLIN;
     look.push_back({client->socket.fd(), events, 0});
@@ -65,9 +68,11 @@ void Server::Look(int timeout_ms) {
   signalfd_siginfo info;
   if (read(signals_.get(), &info, sizeof info) == sizeof info) Happen(StopAsked{});
   for (size_t i = 0; i < clients_.size(); ++i) {
-    if ((look[i + 2].revents & POLLOUT) != 0) clients_[i]->socket.Flush();
-    if ((look[i + 2].revents & ~POLLOUT) != 0) Read(*clients_[i]);
+    const short happened = look[first_client + i].revents;
+    if ((happened & POLLOUT) != 0) clients_[i]->socket.Flush();
+    if ((happened & ~POLLOUT) != 0) Read(*clients_[i]);
   }
+  for (const Checkpoints& answer : checkpoints_->TakeAnswers()) Happen(answer);
   DropGone();
   if (look[1].revents != 0) Accept();
 }
@@ -135,8 +140,8 @@ void Server::Perform(const Action& action, TimePoint now) {
     files_[0].Write(*entry);
   } else if (const MakeStore* store = std::get_if<MakeStore>(&action)) {
     MakeStoreDirectory(*store);
-  } else if (std::holds_alternative<ReadCheckpoints>(action)) {
-    pending_.push_back(ListCheckpoints(config_.topology.tensor_parallel));
+  } else if (const ReadCheckpoints* read = std::get_if<ReadCheckpoints>(&action)) {
+    checkpoints_->Ask(read->request, config_.topology.tensor_parallel);
   } else if (std::holds_alternative<EndProgram>(action)) {
     ending_ = true;
   }

@@ -1,12 +1,14 @@
-// The pipeline's shell: launchers' connections, the core, and what the core orders. One thread. A crash leaves the
-// launchers and their trainers running; the next one learns from their hellos.
+// The pipeline's shell: launchers' connections, the core, and what the core orders. One thread, and one for each look
+// at the checkpoints. A crash leaves the launchers and their trainers running; the next one learns from their hellos.
 #pragma once
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "drills/shadow/pipeline/checkpoint_reader.h"
 #include "drills/shadow/pipeline/core.h"
 #include "drills/shadow/pipeline/run_files.h"
 #include "drills/shadow/pipeline/seqpacket.h"
@@ -41,7 +43,8 @@ class Server {
   const Config config_;
   Clock& clock_;
   State state_;
-  std::vector<RunFiles> files_;  // one, once open
+  std::vector<RunFiles> files_;                  // one, once open
+  std::optional<CheckpointReader> checkpoints_;  // once open
   OwnedFd listener_;
   OwnedFd signals_;
   std::vector<std::unique_ptr<Client>> clients_;

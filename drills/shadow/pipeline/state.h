@@ -144,7 +144,8 @@ struct Case {
   bool rollback_only = false;  // a state is in doubt, or was left behind, or peers failed: peers are no source
   bool self_checked = false;
   bool awaiting_spare = false;
-  bool reading = false;
+  int reading = 0;  // the request that is under way; 0: none
+  TimePoint reading_since;
   std::optional<std::vector<int64_t>> checkpoints;
   std::set<int64_t> corrupt;
   bool wait_set = false;
@@ -172,6 +173,7 @@ struct State {
   int whole_epoch = 0;  // the last one that every rank joined
   int next_incarnation = 1;
   int next_check = 1;
+  int next_reading = 1;
   int64_t progress_step = -1;
   TimePoint progress_at;
   int64_t restored_step = -1;

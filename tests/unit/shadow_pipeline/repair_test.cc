@@ -201,6 +201,46 @@ TEST(Recovery, FromPeersLosesNoStep) {
   EXPECT_THAT(story.Lines("restore_ordered").back(), HasSubstr("source=peers"));
 }
 
+// Storage that stalls for ever once idled hundreds of GPUs for hours: the wait is bounded, and memory needs no storage.
+TEST(Recovery, WhereTheStorageDoesNotAnswerTheSurvivorsMemoryIsTheWayBack) {
+  Story story;
+  story.Train();
+  story.storage_answers = false;
+  story.KillRank(4);
+  const int64_t step = story.state.progress_step;
+  ASSERT_TRUE(story.Until("checkpoints_unread waited=15000ms", seconds(20))) << story.All();
+  ASSERT_TRUE(story.Until("restored step=" + std::to_string(step) + " epoch=2", seconds(5))) << story.All();
+  EXPECT_THAT(story.Lines("restore_ordered").back(), HasSubstr("source=peers"));
+  EXPECT_EQ(story.Count("hung"), 0) << story.All();
+  story.Pass(seconds(2));
+  EXPECT_GT(story.state.progress_step, step);
+}
+
+TEST(Recovery, WhereTheStorageDoesNotAnswerAndMemoryIsInDoubtItIsGivenUpInTime) {
+  Story story;
+  story.Train();
+  story.storage_answers = false;
+  story.SuspectBy(4, "gradient-hash");
+  ASSERT_TRUE(story.Until("gave_up detail=\"the checkpoints cannot be read, and memory is no way back\"", seconds(30)))
+      << story.All();
+}
+
+TEST(Recovery, AnAnswerOfAnEarlierLookAtTheCheckpointsIsNoAnswer) {
+  Story story;
+  story.Train();
+  story.storage_answers = false;
+  story.KillRank(4);
+  ASSERT_TRUE(story.Until("exited", seconds(5)) || story.state.repair.open) << story.All();
+  for (int tick = 0; tick < 100 && story.state.repair.reading == 0; ++tick) story.Pass(std::chrono::milliseconds(50));
+  const int asked = story.state.repair.reading;
+  ASSERT_GT(asked, 0) << story.All();
+  story.Give(Checkpoints{asked - 1, {10}});
+  story.Pass(seconds(1));
+  EXPECT_TRUE(story.Lines("restore_ordered").empty() || story.Count("epoch=2") == 0) << story.All();
+  story.Give(Checkpoints{asked, story.checkpoints});
+  ASSERT_TRUE(story.Until("restore_ordered source=checkpoint", seconds(2))) << story.All();
+}
+
 TEST(Bounds, ACrashLoopEndsInAnIsolationAndThenInGivingUp) {
   Story story;
   story.config.policy.spec.mutable_bounds()->set_max_recoveries(4);

@@ -53,7 +53,9 @@ void Story::Perform(const Action& action) {
   if (const LogLine* line = std::get_if<LogLine>(&action)) lines_.emplace_back(now, FormatLine(*line));
   if (const Truth* one = std::get_if<Truth>(&action)) truth.push_back(*one);
   if (const LedgerEntry* entry = std::get_if<LedgerEntry>(&action)) ledger.push_back(*entry);
-  if (std::holds_alternative<ReadCheckpoints>(action)) answers_.push_back(Checkpoints{checkpoints});
+  if (const ReadCheckpoints* read = std::get_if<ReadCheckpoints>(&action); read != nullptr && storage_answers) {
+    answers_.push_back(Checkpoints{read->request, checkpoints});
+  }
 }
 
 void Story::Obey(const Order& order) {

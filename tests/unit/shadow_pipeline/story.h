@@ -59,10 +59,11 @@ class Story {
   std::set<int64_t> corrupt;         // of which a Join fails
   std::set<Slot> immortal;           // whose trainer does not die
   bool checks_pass = true;
-  std::set<std::string> sick;  // nodes whose checks fail
-  std::set<Slot> sick_gpus;    // slots whose GPU a check finds sick
-  std::set<Slot> mute;         // whose trainer starts and never speaks
-  bool peers_agree = true;     // false: a Join from peers fails
+  std::set<std::string> sick;   // nodes whose checks fail
+  std::set<Slot> sick_gpus;     // slots whose GPU a check finds sick
+  std::set<Slot> mute;          // whose trainer starts and never speaks
+  bool storage_answers = true;  // false: a look at the checkpoints never ends
+  bool peers_agree = true;      // false: a Join from peers fails
 
  private:
   static Policy WithDefect(Defect defect);
