@@ -19,6 +19,7 @@
 #include "coordinator/plan/plan.h"
 #include "coordinator/watch/log_follower.h"
 #include "coordinator/watch/monitoring_watch.h"
+#include "coordinator/watch/slurm_watch.h"
 #include "coordinator/watch/state_reference.h"
 #include "reports/evidence/files.h"
 #include "reports/evidence/seal.h"
@@ -103,6 +104,10 @@ class Runner {
       Discard(*bundle_);
       return Failed(ExitCode::kRefused, absl::StrCat("the monitoring cannot be watched: ", watched.message()));
     }
+    if (Status watched = WatchSlurm(); !watched.ok()) {
+      Discard(*bundle_);
+      return Failed(ExitCode::kRefused, absl::StrCat("Slurm cannot be watched: ", watched.message()));
+    }
     Status ready = Prepare();
     if (!ready.ok()) return Failed(ExitCode::kUnreachable, std::string(ready.message()));
     Conduct();
@@ -142,6 +147,15 @@ class Runner {
     if (monitoring_ == nullptr) return Ok();
     TRIODRILL_ASSIGN_OR_RETURN(fingerprint_, monitoring_->Fingerprint());
     fingerprint_.set_when("before");
+    return Ok();
+  }
+
+  // Likewise: who is out of service already is no news.
+  Status WatchSlurm() {
+    TRIODRILL_ASSIGN_OR_RETURN(
+        slurm_, watch::SlurmWatch::Start(
+                    plan_->pipeline().spec(), plan_->partition().spec(), clock_,
+                    [inbox = &session_.inbox()](std::vector<watch::Observed> seen) { inbox->Push(std::move(seen)); }));
     return Ok();
   }
 
@@ -225,7 +239,8 @@ class Runner {
         .last_facts = [this] { return FingerprintAfter(); },
         .exclusive = []() -> std::optional<bool> { return true; },  // the session holds the lock as long as it lives
         .watchers_healthy = [this]() -> std::optional<bool> {
-          return follower_->Health().problems.empty() && (!monitoring_ || monitoring_->Problems().empty());
+          return follower_->Health().problems.empty() && (!monitoring_ || monitoring_->Problems().empty()) &&
+                 (!slurm_ || slurm_->Problems().empty());
         },
         .plan_digest_on_disk = [this]() -> std::optional<std::string> {
           const Result<std::string> bytes = ReadWholeFile(bundle_->Path(kPlanFile));
@@ -240,6 +255,7 @@ class Runner {
     voice_.ClearLive();
     follower_.reset();
     monitoring_.reset();
+    slurm_.reset();
   }
 
   DrillResult Conclude() {
@@ -284,6 +300,7 @@ class Runner {
   std::unique_ptr<watch::SignalMatcher> matcher_;
   std::unique_ptr<watch::LogFollower> follower_;
   std::unique_ptr<watch::MonitoringWatch> monitoring_;  // null: the profile has none
+  std::unique_ptr<watch::SlurmWatch> slurm_;            // likewise
   v1::MonitoringFingerprint fingerprint_;               // before the first trial
   conduct::Settings settings_;
   conduct::RunEnd end_;

@@ -79,11 +79,16 @@ void CheckMonitoring(const v1::PipelineSpec& spec, const Complaints& complaints)
 void CheckLabelSignal(const v1::Signal& signal, const v1::Monitoring& monitoring, const std::string& path,
                       const Complaints& complaints) {
   CheckNeeds(signal, monitoring, path, complaints);
+  CheckLabelMeaning(signal, "alert or sample", path, complaints);
+}
+
+void CheckLabelMeaning(const v1::Signal& signal, std::string_view source, const std::string& path,
+                       const Complaints& complaints) {
   const v1::Meaning means = signal.means();
   if (means == v1::PROGRESS || means == v1::RESTORED || means == v1::STATE) {
     complaints.Add(
         path + ".means",
-        Cat("no alert or sample can mean ", absl::AsciiStrToLower(v1::Meaning_Name(means)), ": it holds no step"),
+        Cat("no ", source, " can mean ", absl::AsciiStrToLower(v1::Meaning_Name(means)), ": it holds no step"),
         "take it from the job's log");
   }
   if (!signal.has_of()) return;

@@ -193,13 +193,14 @@ void CheckSignals(const v1::PipelineSpec& spec, const Complaints& complaints) {
       complaints.Add(path + ".id", Cat("two signals are called `", signal.id(), "`"), "give each its own id");
     }
     progress = progress || signal.means() == v1::PROGRESS;
-    const int sources =
-        signal.has_log() + signal.has_alertmanager_webhook() + signal.has_alertmanager() + signal.has_prometheus();
+    const int sources = signal.has_log() + signal.has_alertmanager_webhook() + signal.has_alertmanager() +
+                        signal.has_prometheus() + signal.has_slurm();
     if (sources == 0) complaints.Add(path, "the signal has no source", "add log: {path: …, match: …}");
     if (sources > 1) complaints.Add(path, "the signal has more than one source", "make a signal of each");
     if (sources != 1) continue;
     if (signal.has_log()) SignalCheck(signal, path, complaints).Run();
-    if (!signal.has_log()) CheckLabelSignal(signal, spec.monitoring(), path, complaints);
+    if (signal.has_slurm()) CheckSlurmSignal(signal, spec, path, complaints);
+    if (!signal.has_log() && !signal.has_slurm()) CheckLabelSignal(signal, spec.monitoring(), path, complaints);
   }
   if (!progress) {
     complaints.Add("spec.signals", "no signal means progress: neither a baseline nor a recovery could be seen",
@@ -224,6 +225,7 @@ void CheckPipeline(const v1::Pipeline& pipeline, const Complaints& complaints) {
   CheckPlainMetadata(complaints);
   CheckWorkload(spec.workload(), complaints);
   CheckMonitoring(spec, complaints);
+  CheckSlurm(spec, complaints);
   CheckSignals(spec, complaints);
   CheckStepNames(spec.not_applicable(), "spec.not_applicable", complaints);
   CheckFloors(spec, complaints);

@@ -37,6 +37,15 @@ void CheckMonitoring(const v1::PipelineSpec& spec, const Complaints& complaints)
 void CheckLabelSignal(const v1::Signal& signal, const v1::Monitoring& monitoring, const std::string& path,
                       const Complaints& complaints);
 
+// What any signal that names somebody by labels may mean, and how it names them; `source` says what it is taken from.
+void CheckLabelMeaning(const v1::Signal& signal, std::string_view source, const std::string& path,
+                       const Complaints& complaints);
+
+// Where Slurm is, and a signal that is taken from it; part of CheckPipeline, in slurm.cc.
+void CheckSlurm(const v1::PipelineSpec& spec, const Complaints& complaints);
+void CheckSlurmSignal(const v1::Signal& signal, const v1::PipelineSpec& spec, const std::string& path,
+                      const Complaints& complaints);
+
 // Each word names a step of the pipeline (detect, self_check, isolate, replace, recover), and none is there twice.
 void CheckStepNames(const Texts& words, const std::string& path, const Complaints& complaints);
 

@@ -21,27 +21,30 @@ namespace {
 
 constexpr size_t kMostOutput = 64 * 1024;
 
-}  // namespace
-
-bool AwaitReadable(int fd, Clock& clock, TimePoint deadline) {
-  while (true) {
-    const Nanos left = std::max(Nanos(0), Nanos(deadline - clock.Now()));
-    pollfd look{fd, POLLIN, 0};
-    const int found = poll(&look, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
-    if (found > 0) return true;
-    if (found == 0 && left == Nanos(0)) return false;
-    if (found < 0 && errno != EINTR) return false;
+// Our environment with `more` in it; the pointers live as long as `more` and our environment do.
+std::vector<char*> EnvironmentWith(const std::vector<std::string>& more) {
+  std::vector<char*> all;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view ours(*one);
+    const bool replaced = std::any_of(more.begin(), more.end(), [&](const std::string& instead) {
+      return ours.starts_with(std::string_view(instead).substr(0, instead.find('=') + 1));
+    });
+    if (!replaced) all.push_back(*one);
   }
+  for (const std::string& one : more) all.push_back(const_cast<char*>(one.c_str()));
+  all.push_back(nullptr);
+  return all;
 }
 
-Result<pid_t> Spawn(const std::vector<std::string>& argv, int out_fd, const std::string& err_file) {
+// Standard error is appended to `err_file`, if one is named.
+Result<pid_t> SpawnWith(const Launch& launch, const std::string& err_file) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   const absl::Cleanup destroy_actions = [&] { posix_spawn_file_actions_destroy(&actions); };
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, launch.out_fd, STDOUT_FILENO);
   if (err_file.empty()) {
-    posix_spawn_file_actions_adddup2(&actions, out_fd, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, launch.err_fd, STDERR_FILENO);
   } else {
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   }
@@ -56,13 +59,33 @@ Result<pid_t> Spawn(const std::vector<std::string>& argv, int out_fd, const std:
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   std::vector<char*> pointers;
-  for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : launch.argv) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   pid_t child = 0;
-  errno = posix_spawn(&child, argv[0].c_str(), &actions, &attributes, pointers.data(), environ);
-  if (errno != 0) return ErrnoStatus("start program", argv[0]);
+  errno = posix_spawn(&child, pointers[0], &actions, &attributes, pointers.data(),
+                      launch.env.empty() ? environ : EnvironmentWith(launch.env).data());
+  if (errno != 0) return ErrnoStatus("start program", launch.argv[0]);
   return child;
 }
+
+}  // namespace
+
+bool AwaitReadable(int fd, Clock& clock, TimePoint deadline) {
+  while (true) {
+    const Nanos left = std::max(Nanos(0), Nanos(deadline - clock.Now()));
+    pollfd look{fd, POLLIN, 0};
+    const int found = poll(&look, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
+    if (found > 0) return true;
+    if (found == 0 && left == Nanos(0)) return false;
+    if (found < 0 && errno != EINTR) return false;
+  }
+}
+
+Result<pid_t> Spawn(const std::vector<std::string>& argv, int out_fd, const std::string& err_file) {
+  return SpawnWith({.argv = argv, .env = {}, .out_fd = out_fd, .err_fd = out_fd}, err_file);
+}
+
+Result<pid_t> Spawn(const Launch& launch) { return SpawnWith(launch, ""); }
 
 Result<int> AwaitExit(pid_t child, Clock& clock, TimePoint deadline) {
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));

@@ -18,6 +18,16 @@ bool AwaitReadable(int fd, Clock& clock, TimePoint deadline);
 // standard error appended to `err_file`.
 Result<pid_t> Spawn(const std::vector<std::string>& argv, int out_fd, const std::string& err_file);
 
+// The same with variables (NAME=value) beside those of our own environment, or instead of them, and standard error to a
+// descriptor.
+struct Launch {
+  std::vector<std::string> argv;
+  std::vector<std::string> env;
+  int out_fd = -1;
+  int err_fd = -1;
+};
+Result<pid_t> Spawn(const Launch& launch);
+
 // The exit code, or -SIGNAL. At the deadline the process is killed, and DeadlineExceeded is returned once it is reaped.
 Result<int> AwaitExit(pid_t child, Clock& clock, TimePoint deadline);
 

@@ -11,6 +11,7 @@ const char* SourceOf(const v1::Signal& signal) {
   if (signal.has_alertmanager_webhook()) return "alertmanager webhook";
   if (signal.has_alertmanager()) return "alertmanager";
   if (signal.has_prometheus()) return "prometheus";
+  if (signal.has_slurm()) return "slurm";
   return "log";
 }
 

@@ -42,6 +42,9 @@ Objective Answered(const MonitoringFacts& facts) {
 
 }  // namespace
 
-std::vector<Objective> JudgeMonitoring(const MonitoringFacts& facts) { return {Unchanged(facts), Answered(facts)}; }
+std::vector<Objective> JudgeMonitoring(const MonitoringFacts& facts) {
+  if (!facts.fingerprinted) return {Answered(facts)};
+  return {Unchanged(facts), Answered(facts)};
+}
 
 }  // namespace triodrill

@@ -280,7 +280,10 @@ Trio Measure(const v1::Plan& plan, const Timeline& timeline) {
   const auto& simulated = plan.partition().spec().environment().simulated();
   trio.simulated.assign(simulated.begin(), simulated.end());
   trio.run = MeasureRun(timeline);
-  if (plan.pipeline().spec().has_monitoring()) trio.run.monitoring = MeasureMonitoring(timeline);
+  const v1::PipelineSpec& pipeline = plan.pipeline().spec();
+  if (pipeline.has_monitoring() || pipeline.has_slurm()) {
+    trio.run.monitoring = MeasureMonitoring(timeline, pipeline.has_monitoring());
+  }
   for (const v1::PlannedTrial& trial : plan.trials()) ++(trial.sham() ? trio.planned_sham : trio.planned_faulted);
   for (const TrialFacts& facts : SplitTrials(plan, timeline)) trio.trials.push_back(MeasureTrial(facts, rules));
   trio.detection_latency = Summarise(trio.trials, &TrialTrio::detection);

@@ -35,8 +35,9 @@ std::vector<std::string> Changes(const v1::MonitoringFingerprint& before, const 
 
 }  // namespace
 
-MonitoringFacts MeasureMonitoring(const Timeline& timeline) {
+MonitoringFacts MeasureMonitoring(const Timeline& timeline, bool fingerprinted) {
   MonitoringFacts measured;
+  measured.fingerprinted = fingerprinted;
   const v1::MonitoringFingerprint* before = nullptr;
   const v1::MonitoringFingerprint* after = nullptr;
   for (const v1::Fact& fact : timeline.facts) {
@@ -48,6 +49,7 @@ MonitoringFacts MeasureMonitoring(const Timeline& timeline) {
       measured.gaps.push_back(absl::StrCat("trial ", fact.trial(), ": ", gap.source(), ": ", gap.problem()));
     }
   }
+  if (!fingerprinted) return measured;
   if (before == nullptr) {
     measured.problem = "it was not fingerprinted before the first trial";
   } else if (after == nullptr) {

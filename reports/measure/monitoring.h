@@ -7,6 +7,7 @@
 
 namespace triodrill {
 
-MonitoringFacts MeasureMonitoring(const Timeline& timeline);
+// `fingerprinted`: there is something of which fingerprints must have been taken.
+MonitoringFacts MeasureMonitoring(const Timeline& timeline, bool fingerprinted = true);
 
 }  // namespace triodrill

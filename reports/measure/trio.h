@@ -170,8 +170,9 @@ struct ClockError {
   Nanos min_round_trip{0};
 };
 
-// The Prometheus and the Alertmanager that were watched.
+// The Prometheus and the Alertmanager that were watched, and Slurm.
 struct MonitoringFacts {
+  bool fingerprinted = true;         // false: there was Slurm alone, which has no rules that could be changed
   std::string problem;               // why before and after cannot be compared; "" if they were
   int parts = 0;                     // rules, groups, silences and configurations before
   std::vector<std::string> changes;  // "silence ID was added"
@@ -187,7 +188,7 @@ struct RunFacts {
   std::vector<std::string> remarks;
   std::vector<ClockError> clocks;  // the widest of each node
   Instant began{}, ended{};
-  std::optional<MonitoringFacts> monitoring;  // absent where the pipeline's profile has none
+  std::optional<MonitoringFacts> monitoring;  // absent where the pipeline's profile has none of them
 };
 
 struct Trio {

@@ -2,9 +2,7 @@
 // processes on loopback ports that were free a moment ago, in a directory of the test's own, ended with it.
 #pragma once
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <fstream>
 #include <memory>
@@ -19,14 +17,9 @@
 #include "coordinator/os/clock.h"
 #include "coordinator/watch/http_reader.h"
 #include "tests/e2e/program.h"
+#include "tests/peers/peer.h"
 
 namespace triodrill::testing {
-
-// Where `./dev setup` unpacked the program, else where Debian's package has it.
-inline std::string PeerProgram(const std::string& name) {
-  const std::string unpacked = absl::StrCat(TRIODRILL_SOURCE_DIR "/build/peers/usr/bin/", name);
-  return access(unpacked.c_str(), X_OK) == 0 ? unpacked : absl::StrCat("/usr/bin/", name);
-}
 
 inline constexpr char kPrometheus[] = "prometheus";
 inline constexpr char kAlertmanager[] = "prometheus-alertmanager";
@@ -40,25 +33,6 @@ inline std::string WhyNoMonitoring() {
     }
   }
   return "";
-}
-
-// Ports of 127.0.0.1 that nobody listens on, all different: held until the last is chosen.
-inline std::vector<int> FreePorts(size_t count) {
-  std::vector<int> ports;
-  std::vector<int> held;
-  for (size_t i = 0; i < count; ++i) {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    ports.push_back(ntohs(address.sin_port));
-    held.push_back(fd);
-  }
-  for (const int fd : held) close(fd);
-  return ports;
 }
 
 class RealMonitoring {

@@ -109,6 +109,14 @@ TEST_F(Monitored, AGapInATrialIsNoPass) {
   EXPECT_EQ(answer_, Answer::kInconclusive);
 }
 
+TEST_F(Monitored, SlurmAloneHasNoRulesToCompareButMustAnswer) {
+  story_.plan.mutable_pipeline()->mutable_spec()->clear_monitoring();
+  story_.plan.mutable_pipeline()->mutable_spec()->mutable_slurm()->set_partition("shadow");
+  Gap(3);
+  EXPECT_EQ(Judged("monitoring_answered").answer, Answer::kInconclusive);
+  for (const Objective& objective : story_.Judged().objectives) EXPECT_NE(objective.name, "monitoring_unchanged");
+}
+
 TEST(Unmonitored, IsNotAskedForAny) {
   Story story;
   *story.expect().mutable_detection_latency()->mutable_max() = Lasting(10);
