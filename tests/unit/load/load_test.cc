@@ -1,6 +1,5 @@
 #include "coordinator/load/load.h"
 
-#include <re2/re2.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 
 #include "coordinator/load/read.h"
 #include "gmock/gmock.h"
+#include "re2/re2.h"
 #include "triodrill/schema/json.h"
 #include "triodrill/text.h"
 #include "triodrill/time.h"
