@@ -9,6 +9,7 @@
 
 #include "coordinator/load/read.h"
 #include "gmock/gmock.h"
+#include "re2/re2.h"
 #include "triodrill/schema/json.h"
 #include "triodrill/text.h"
 #include "triodrill/time.h"
@@ -138,6 +139,26 @@ TEST(Library, SaysWhatTheDrillsAreFor) {
     EXPECT_EQ(drill.message.metadata().name(), entry.path().stem().string()) << "a drill is named after its file";
   }
   EXPECT_THAT(problems, IsEmpty()) << Text(problems);
+}
+
+// Where it is public, and how well that is known: read in the primary source (A), in the primary thread (B), or
+// measured.
+TEST(Library, AnIncidentSaysWhereItIsFromAndIsInTheTable) {
+  static const RE2 kLevel(R"(, [AB]\)|\(measured, )");
+  const std::filesystem::path folder = Cat(TRIODRILL_SOURCE_DIR, "/drills/library/incidents");
+  std::ifstream file(folder / "README.md");
+  const std::string table{std::istreambuf_iterator<char>(file), {}};
+  int drills = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++drills;
+    std::vector<Diagnostic> problems;
+    const std::string text = ReadYamlFile(entry.path().string(), problems).value_or("");
+    EXPECT_TRUE(RE2::PartialMatch(text, R"(\n# Source: incident \d+)")) << entry.path();
+    EXPECT_TRUE(RE2::PartialMatch(text, kLevel)) << entry.path();
+    EXPECT_THAT(table, HasSubstr(Cat("`", entry.path().stem().string(), "`")));
+  }
+  EXPECT_GE(drills, 12);
 }
 
 TEST(Library, TheStragglerFallsBackToADutyCycle) {
