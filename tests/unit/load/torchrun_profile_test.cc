@@ -1,6 +1,7 @@
 // The torchrun profile against lines that torchrun 1.13 really wrote.
 #include <map>
 
+#include "absl/strings/str_replace.h"
 #include "coordinator/load/load.h"
 #include "coordinator/load/read.h"
 #include "gmock/gmock.h"
@@ -75,6 +76,14 @@ TEST_F(TorchrunProfile, AKilledWorkerIsNamedAndASurvivorIsNot) {
   EXPECT_THAT(Launcher("ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: "
                        "18551) of binary: /usr/bin/python3"),
               ElementsAre("worker-failed"));
+  // std::terminate over a broken connection: the survivor's own end, not the fault's.
+  const std::string aborted =
+      "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -6) local_rank: 0 (pid: 18551) of binary: "
+      "/usr/bin/python3";
+  EXPECT_THAT(Launcher(aborted), ElementsAre("worker-failed"));
+  for (const char* const signal : {"-4", "-7", "-11", "-15", "-60"}) {
+    EXPECT_THAT(Launcher(absl::StrReplaceAll(aborted, {{"-6", signal}})), ElementsAre("worker-killed")) << signal;
+  }
 }
 
 TEST_F(TorchrunProfile, ABrokenConnectionIsASymptomWithAnAddress) {
@@ -85,6 +94,10 @@ TEST_F(TorchrunProfile, ABrokenConnectionIsASymptomWithAnAddress) {
   EXPECT_THAT(Launcher(read), ElementsAre("connection-broken"));
   EXPECT_THAT(Launcher(closed), ElementsAre("connection-broken"));
   EXPECT_EQ(Group("connection-broken", "address", read), "10.77.0.12");
+  // As DDP hands it on.
+  const std::string wrapped = "RuntimeError: Got the following error when running the callback: " + read;
+  EXPECT_THAT(Launcher(wrapped), ElementsAre("connection-broken"));
+  EXPECT_EQ(Group("connection-broken", "address", wrapped), "10.77.0.12");
   EXPECT_THAT(Launcher("RuntimeError: [./gloo/transport/tcp/pair.cc:799] connect [10.77.0.12]:5: Connection refused"),
               ElementsAre("connection-refused"));
   EXPECT_THAT(Launcher("RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 20000ms for recv "
