@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "drills/shadow/gpu/beside.h"
 #include "drills/shadow/gpu/processes.h"
@@ -44,6 +45,7 @@ class Driver : public ::testing::Test {
     ASSERT_EQ(calls_.cuCtxCreate_v2(&context_, 0, 1), cuda::kSuccess);
   }
   void TearDown() override {
+    for (const cuda::Module module : modules_) calls_.cuModuleUnload(module);
     if (context_ != nullptr) calls_.cuCtxDestroy_v2(context_);
     unsetenv(kStateVariable);
   }
@@ -55,22 +57,22 @@ class Driver : public ::testing::Test {
     static const Result<MappedState> state = MappedState::Open(First().file(), true);
     return (*state)->gpus[gpu];
   }
-  cuda::Function Find(const char* text, const char* name) const {
+  cuda::Function Find(const char* text, const char* name) {
     cuda::Module module = nullptr;
     cuda::Function function = nullptr;
     EXPECT_EQ(calls_.cuModuleLoadData(&module, text), cuda::kSuccess);
+    if (module != nullptr) modules_.push_back(module);
     EXPECT_EQ(calls_.cuModuleGetFunction(&function, module, name), cuda::kSuccess) << name;
     return function;
   }
-  cuda::Code LaunchHang(kernels::Word32* armed, kernels::Word32* state, uint64_t life = kMinute) const {
+  cuda::Code LaunchHang(kernels::Word32* armed, kernels::Word32* state, uint64_t life = kMinute) {
     kernels::Word32 bit = 2;
     kernels::Word64 life_ns = life;
     void* parameters[] = {&armed, &bit, &state, &life_ns};
     return calls_.cuLaunchKernel(Find(kernels::kHangPtx, kernels::kHang), 1, 1, 1, 1, 1, 1, 0, cuda::LegacyStream(),
                                  parameters, nullptr);
   }
-  cuda::Code LaunchBurn(kernels::Word32* stop, kernels::BurnBlock* blocks, unsigned count,
-                        kernels::BurnBounds bounds) const {
+  cuda::Code LaunchBurn(kernels::Word32* stop, kernels::BurnBlock* blocks, unsigned count, kernels::BurnBounds bounds) {
     void* memory = nullptr;
     kernels::Word64 vectors = 0;
     void* parameters[] = {&stop, &blocks, &bounds, &memory, &vectors};
@@ -82,6 +84,7 @@ class Driver : public ::testing::Test {
   const GpuDir gpus_;
   cuda::Calls calls_;
   cuda::Context context_ = nullptr;
+  std::vector<cuda::Module> modules_;
 };
 
 TEST_F(Driver, PerformsWhatIsOnAStreamInOrder) {
