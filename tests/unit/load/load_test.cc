@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "coordinator/load/read.h"
 #include "gmock/gmock.h"
@@ -146,8 +147,9 @@ TEST(Library, SaysWhatTheDrillsAreFor) {
 TEST(Library, AnIncidentSaysWhereItIsFromAndIsInTheTable) {
   static const RE2 kLevel(R"(, [AB]\)|\(measured, )");
   const std::filesystem::path folder = Cat(TRIODRILL_SOURCE_DIR, "/drills/library/incidents");
-  std::ifstream file(folder / "README.md");
-  const std::string table{std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream read;
+  read << std::ifstream(folder / "README.md").rdbuf();
+  const std::string table = read.str();
   int drills = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".yaml") continue;
