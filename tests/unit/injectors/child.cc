@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -255,6 +256,29 @@ TemporaryDirectory::TemporaryDirectory() {
 TemporaryDirectory::~TemporaryDirectory() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+bool KillUnawares(std::vector<pid_t> pids) {
+  for (const pid_t pid : pids) ::kill(pid, SIGSTOP);
+  for (const pid_t pid : pids) {
+    if (!Eventually([pid] { return ReadProcessStat(pid).value_or(ProcessStat{}).state == 'T'; })) return false;
+  }
+  while (!pids.empty()) {
+    const auto is_parent = [&](pid_t pid) {
+      return std::any_of(pids.begin(), pids.end(),
+                         [pid](pid_t other) { return ReadProcessStat(other).value_or(ProcessStat{}).parent == pid; });
+    };
+    const auto next = std::find_if_not(pids.begin(), pids.end(), is_parent);
+    const pid_t pid = *next;
+    pids.erase(next);
+    ::kill(pid, SIGKILL);
+    const auto ended = [pid] {
+      const auto stat = ReadProcessStat(pid);
+      return !stat.ok() || stat->Dead();
+    };
+    if (!Eventually(ended)) return false;
+  }
+  return true;
 }
 
 }  // namespace triodrill::testing

@@ -44,6 +44,11 @@ class Child {
   pid_t pid_;
 };
 
+// Kills processes that watch each other, so that none acts on the end of another: each is seen stopped first, and goes
+// before its parent, since the kernel continues what is stopped in a process group whose last parent ends. False if one
+// does not stop or end in time.
+bool KillUnawares(std::vector<pid_t> pids);
+
 // A launcher, whose command line is NAME and a number, and below it a rank that ends with it.
 class LaunchedChild {
  public:

@@ -30,6 +30,7 @@ using ::testing::ElementsAre;
 using testing::Eventually;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::KillUnawares;
 using testing::NodeJobName;
 using testing::PriorOf;
 
@@ -329,10 +330,9 @@ TEST_F(NodeFlapping, IsLetRunByEitherOfItsTwoProcessesIfTheOtherIsKilled) {
 
 TEST_F(NodeFlapping, IsUndoneFromTheRecordIfBothOfItsProcessesAreKilled) {
   const v1::UndoRecord record = AwayForLong();
-  const std::vector<ProcessHandle> programs = Programs(record);
-  // Held first, so that neither puts anything back because the other is dead.
-  for (const ProcessHandle& program : programs) ASSERT_TRUE(program.Signal(SIGSTOP).ok());
-  for (const ProcessHandle& program : programs) ASSERT_TRUE(program.Signal(SIGKILL).ok());
+  std::vector<pid_t> programs;
+  for (const ProcessHandle& program : Programs(record)) programs.push_back(program.identity().pid());
+  ASSERT_TRUE(KillUnawares(programs));
   ASSERT_TRUE(Eventually([&] { return Programs(record).empty(); }));
   EXPECT_TRUE(Away());
   EXPECT_EQ(injector_->Inspect(record)->presence, Presence::kPresent);

@@ -20,6 +20,7 @@ using testing::Child;
 using testing::Covered;
 using testing::Eventually;
 using ::testing::HasSubstr;
+using testing::KillUnawares;
 using ::testing::SizeIs;
 using testing::WriteFile;
 namespace fs = std::filesystem;
@@ -55,14 +56,7 @@ TEST_F(Overlay, LeavesAUsableDirectoryWhenEitherOfItsProcessesIsKilled) {
 
 TEST_F(Overlay, IsUndoneFromTheRecordWhenBothOfItsProcessesAreKilled) {
   const v1::UndoRecord record = Applied(Full());
-  const std::vector<pid_t> programs = Programs(record);
-  for (const pid_t pid : programs) ::kill(pid, SIGSTOP);
-  // The keeper last: the kernel continues what is stopped in a process group whose last parent ends.
-  for (const bool server : {true, false}) {
-    for (const pid_t pid : programs) {
-      if (IsServer(pid) == server) ::kill(pid, SIGKILL);
-    }
-  }
+  ASSERT_TRUE(KillUnawares(Programs(record)));
   ASSERT_TRUE(Eventually([&] { return Programs(record).empty(); }));
   EXPECT_EQ(Mounts(record), 1);
   // The second where the kernel is still at closing what the server held.
