@@ -144,6 +144,16 @@ Findings ReadsThatThrow(const Files& files) {
   return findings;
 }
 
+Findings BacktrackingPatterns(const Files& files) {
+  static const RE2 kRegex(R"((?m)\bstd::(?:w?regex|basic_regex)\b|\bregcomp ?\(|^#include <regex(?:\.h)?>)");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp()) continue;
+    Add(findings, Search(file, CodeOnly(file.text), kRegex, "a pattern that RE2 would match in linear time"));
+  }
+  return findings;
+}
+
 Findings TypesOfOneName(const Files& files) {
   static const RE2 kOpens(R"(^namespace ?([\w:]*) ?\{)");
   static const RE2 kType(R"(^(?:struct|class)(?: alignas\(\w+\))? (\w+)(?: final)?(?: :| \{))");

@@ -25,6 +25,9 @@ Findings ShellStrings(const Files& files);
 // failing disk, or a process in /proc that ends.
 Findings ReadsThatThrow(const Files& files);
 
+// Patterns are RE2's, in linear time: the standard's run away on hostile text, and GCC 12 warns of its own header.
+Findings BacktrackingPatterns(const Files& files);
+
 // Time and chance are arguments: they are read, and waited for, in the files named in the rule alone.
 Findings ClocksAndChance(const Files& files);
 

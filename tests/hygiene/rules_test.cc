@@ -69,6 +69,12 @@ TEST(ReadsThatThrow, AreFound) {
   EXPECT_THAT(ReadsThatThrow(One("a.cc", "text << in.rdbuf();  // no istreambuf_iterator")), IsEmpty());
 }
 
+TEST(BacktrackingPatterns, AreFound) {
+  EXPECT_THAT(BacktrackingPatterns(One("tests/a.cc", "#include <regex>\nconst std::regex tag(text);")), SizeIs(2));
+  EXPECT_THAT(BacktrackingPatterns(One("a.cc", "if (regcomp(&pattern, text, 0) != 0) return;")), SizeIs(1));
+  EXPECT_THAT(BacktrackingPatterns(One("a.cc", "static const RE2 kTag(text);  // no std::regex")), IsEmpty());
+}
+
 TEST(TypesOfOneName, AreFound) {
   const auto two = [](const char* first, const char* second) {
     return TypesOfOneName({One("injectors/a.h", first).front(), One("include/b.h", second).front()});

@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include <algorithm>
-#include <regex>
 #include <set>
 
 #include "reports/evidence/derive.h"
@@ -45,13 +45,14 @@ std::string Page(const Story& story, const Timeline& told, const Derived& derive
 
 // Every element that is opened is closed, in order; void elements of HTML and empty ones of SVG apart.
 testing::AssertionResult WellFormed(const std::string& page) {
-  static const std::regex tag("<(/?)([a-zA-Z0-9]+)((?:[^<>\"]|\"[^\"]*\")*?)(/?)>");
+  static const RE2 kTag(R"re(<(/?)([a-zA-Z0-9]+)(?:[^<>"]|"[^"]*")*?(/?)>)re");
   static const std::set<std::string> empty{"meta", "link", "br"};
   std::vector<std::string> open;
-  for (auto it = std::sregex_iterator(page.begin(), page.end(), tag); it != std::sregex_iterator(); ++it) {
-    const std::string name = (*it)[2];
-    if ((*it)[4].length() > 0 || empty.contains(name)) continue;
-    if ((*it)[1].length() == 0) {
+  re2::StringPiece rest(page);
+  std::string closes, name, alone;
+  while (RE2::FindAndConsume(&rest, kTag, &closes, &name, &alone)) {
+    if (!alone.empty() || empty.contains(name)) continue;
+    if (closes.empty()) {
       open.push_back(name);
     } else if (open.empty() || open.back() != name) {
       return testing::AssertionFailure() << "</" << name << "> closes <" << (open.empty() ? "" : open.back()) << ">";
