@@ -75,18 +75,15 @@ class RealMonitoring {
     ASSERT_TRUE(Ready(prometheus_url())) << prometheus_->Err();
   }
   void StartPrometheus() {
-    prometheus_ = std::make_unique<Program>(
-        std::vector<std::string>{PeerProgram(kPrometheus), "--config.file=" + dir_ / "prom.yml",
-                                 "--storage.tsdb.path=" + dir_ / "data",
-                                 absl::StrCat("--web.listen-address=127.0.0.1:", prometheus_port_)},
-        dir_ / "prom.out", dir_ / "prom.err");
+    prometheus_ = Run(kPrometheus, "prom",
+                      {"--config.file=" + dir_ / "prom.yml", "--storage.tsdb.path=" + dir_ / "data",
+                       absl::StrCat("--web.listen-address=127.0.0.1:", prometheus_port_)});
   }
   void StartAlertmanager() {
-    alertmanager_ = std::make_unique<Program>(
-        std::vector<std::string>{
-            PeerProgram(kAlertmanager), "--config.file=" + dir_ / "am.yml", "--storage.path=" + dir_ / "amdata",
-            absl::StrCat("--web.listen-address=127.0.0.1:", alertmanager_port_), "--cluster.listen-address="},
-        dir_ / "am.out", dir_ / "am.err");
+    alertmanager_ =
+        Run(kAlertmanager, "am",
+            {"--config.file=" + dir_ / "am.yml", "--storage.path=" + dir_ / "amdata",
+             absl::StrCat("--web.listen-address=127.0.0.1:", alertmanager_port_), "--cluster.listen-address="});
   }
   // As a person would, by hand.
   void Silence(const std::string& alert) {
@@ -125,6 +122,12 @@ class RealMonitoring {
   coordinator::SystemClock& clock() { return clock_; }
 
  private:
+  std::unique_ptr<Program> Run(const char* program, const std::string& name,
+                               const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv = PeerCommand(program);
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return std::make_unique<Program>(argv, dir_ / (name + ".out"), dir_ / (name + ".err"));
+  }
   void Write(const std::string& name, const std::string& text) { std::ofstream(dir_ / name) << text; }
 
   TempDir dir_;

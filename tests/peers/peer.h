@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace triodrill::testing {
@@ -21,6 +22,13 @@ inline std::string PeerFile(const std::string& path) {
   return access(unpacked.c_str(), R_OK) == 0 ? unpacked : absl::StrCat("/", path);
 }
 inline std::string PeerProgram(const std::string& name) { return PeerFile(absl::StrCat("usr/bin/", name)); }
+
+// How it is run: what is installed as it is, what was unpacked with its data where it looks for them.
+inline std::vector<std::string> PeerCommand(const std::string& name) {
+  const std::string program = PeerProgram(name);
+  if (!absl::StartsWith(program, kPeers)) return {program};
+  return {TRIODRILL_UNPACKED, absl::StrCat(kPeers, "usr/share"), program};
+}
 
 // Ports of 127.0.0.1 that nobody listens on, all different: held until the last is chosen.
 inline std::vector<int> FreePorts(size_t count) {
