@@ -10,7 +10,13 @@ namespace {
 // Halving an interval within [0, 1] this often leaves less than a double can tell apart.
 constexpr int kHalvings = 80;
 
-double LogChoose(int n, int k) { return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0); }
+// std::lgamma leaves the sign in a global.
+double LogFactorial(int n) {
+  int sign = 0;
+  return ::lgamma_r(n + 1.0, &sign);
+}
+
+double LogChoose(int n, int k) { return LogFactorial(n) - LogFactorial(k) - LogFactorial(n - k); }
 
 // Abramowitz and Stegun 26.2.23: right to 4.5e-4, which two steps of Halley's method make exact.
 double RoughQuantile(double p) {

@@ -19,6 +19,7 @@ TEST(Repository, IncludesInOneDirection) { EXPECT_THAT(WrongIncludes(Tree()), Is
 TEST(Repository, LinksInOneDirection) { EXPECT_THAT(WrongLinks(Tree()), IsEmpty()); }
 TEST(Repository, RunsNoShell) { EXPECT_THAT(ShellStrings(Tree()), IsEmpty()); }
 TEST(Repository, ReadsFilesWithoutThrowing) { EXPECT_THAT(ReadsThatThrow(Tree()), IsEmpty()); }
+TEST(Repository, SharesNoStateOfTheCLibrary) { EXPECT_THAT(SharedByAllThreads(Tree()), IsEmpty()); }
 TEST(Repository, MatchesInLinearTime) { EXPECT_THAT(BacktrackingPatterns(Tree()), IsEmpty()); }
 TEST(Repository, TakesTimeAndChanceAsArguments) { EXPECT_THAT(ClocksAndChance(Tree()), IsEmpty()); }
 TEST(Repository, NamesEachTypeOnce) { EXPECT_THAT(TypesOfOneName(Tree()), IsEmpty()); }

@@ -144,6 +144,16 @@ Findings ReadsThatThrow(const Files& files) {
   return findings;
 }
 
+Findings SharedByAllThreads(const Files& files) {
+  static const RE2 kShared(
+      R"(\b(?:lgamma[fl]?|strtok|gmtime|localtime|asctime|ctime|strerror|inet_ntoa|drand48|[lm]rand48|tmpnam|ttyname|getlogin|gethostbyname) ?\()");
+  Findings findings;
+  for (const SourceFile& file : files) {
+    if (file.IsCpp()) Add(findings, Search(file, CodeOnly(file.text), kShared, "keeps state that all threads share"));
+  }
+  return findings;
+}
+
 Findings BacktrackingPatterns(const Files& files) {
   static const RE2 kRegex(R"((?m)\bstd::(?:w?regex|basic_regex)\b|\bregcomp ?\(|^#include <regex(?:\.h)?>)");
   Findings findings;

@@ -25,6 +25,9 @@ Findings ShellStrings(const Files& files);
 // failing disk, or a process in /proc that ends.
 Findings ReadsThatThrow(const Files& files);
 
+// The C library's functions that keep something between calls: one thread's call changes what another one is told.
+Findings SharedByAllThreads(const Files& files);
+
 // Patterns are RE2's, in linear time: the standard's run away on hostile text, and GCC 12 warns of its own header.
 Findings BacktrackingPatterns(const Files& files);
 

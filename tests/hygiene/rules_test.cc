@@ -69,6 +69,16 @@ TEST(ReadsThatThrow, AreFound) {
   EXPECT_THAT(ReadsThatThrow(One("a.cc", "text << in.rdbuf();  // no istreambuf_iterator")), IsEmpty());
 }
 
+TEST(SharedByAllThreads, AreFound) {
+  for (const char* line :
+       {"return std::lgamma(x);", "const char* word = strtok(text, sep);", "tm* t = ::gmtime(&now);"}) {
+    EXPECT_THAT(SharedByAllThreads(One("a.cc", line)), SizeIs(1)) << line;
+  }
+  for (const char* line : {"::lgamma_r(x, &sign);", "getpwuid_r(id, &entry, room, size, &found);", "// strtok(text)"}) {
+    EXPECT_THAT(SharedByAllThreads(One("a.cc", line)), IsEmpty()) << line;
+  }
+}
+
 TEST(BacktrackingPatterns, AreFound) {
   EXPECT_THAT(BacktrackingPatterns(One("tests/a.cc", "#include <regex>\nconst std::regex tag(text);")), SizeIs(2));
   EXPECT_THAT(BacktrackingPatterns(One("a.cc", "if (regcomp(&pattern, text, 0) != 0) return;")), SizeIs(1));
