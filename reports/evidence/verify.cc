@@ -154,7 +154,7 @@ class Look {
     return bytes;
   }
 
-  int64_t Facts() const { return static_cast<int64_t>(timeline_.facts.size()); }
+  int64_t Facts() const { return static_cast<int64_t>(timeline_.size()); }
 
   bool Chain() {
     TimelineReader reader;

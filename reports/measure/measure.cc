@@ -105,12 +105,12 @@ void Cover(const char* step, bool seen, std::string evidence, const Rules& rules
 // The first progress of a slot that did not serve before: a spare took over.
 std::optional<Span> SpareTookOver(const TrialFacts& facts, const Onset& onset, const TrialTrio& trial,
                                   std::string& evidence) {
-  for (const v1::Fact* fact : facts.progress) {
-    const std::string& slot = fact->progress().slot();
-    if (slot.empty() || Precedes(InstantOf(*fact), onset.t0)) continue;
+  for (const ProgressRow* row : facts.progress) {
+    const std::string& slot = facts.table->SlotOf(*row);
+    if (slot.empty() || Precedes(row->at, onset.t0)) continue;
     if (std::find(trial.members.begin(), trial.members.end(), slot) != trial.members.end()) continue;
     evidence = absl::StrCat("progress of ", slot, ", which did not serve before");
-    return Between(onset.t0, InstantOf(*fact));
+    return Between(onset.t0, row->at);
   }
   return std::nullopt;
 }
@@ -266,6 +266,9 @@ RunFacts MeasureRun(const Timeline& timeline) {
       run.remarks.push_back(fact.remark().text());
     }
     if (InstantOf(fact).latest > run.ended.latest) run.ended = InstantOf(fact);
+  }
+  for (const ProgressRow& row : timeline.progress.rows()) {
+    if (row.at.latest > run.ended.latest) run.ended = row.at;
   }
   for (const auto& [node, error] : clocks) run.clocks.push_back(error);
   return run;
