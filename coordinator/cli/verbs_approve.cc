@@ -129,7 +129,9 @@ Result<v1::Approval> MakeApproval(const ApproveOptions& options, const v1::Plan&
   TRIODRILL_ASSIGN_OR_RETURN(const std::vector<v1::ApprovedFault> faults, Chosen(plan, options.faults));
   for (const v1::ApprovedFault& fault : faults) *approval.add_faults() = fault;
   // What would not be taken is not signed.
-  return ParseApprovalStatement(ApprovalStatement(approval));
+  Result<v1::Approval> read = ParseApprovalStatement(ApprovalStatement(approval));
+  if (!read.ok()) return absl::InvalidArgumentError(std::string(read.status().message()));
+  return read;
 }
 
 // An approver whom the partition does not know would be refused later; it is said now.
@@ -150,7 +152,7 @@ ExitCode Invalid(const Status& status) {
 
 ExitCode Failed(const Status& status) {
   PrintError(Cat("approve: ", std::string(status.message())));
-  return CodeOf(status);
+  return absl::IsInvalidArgument(status) ? ExitCode::kUsage : CodeOf(status);
 }
 
 }  // namespace
