@@ -55,26 +55,14 @@ void PrintProofs(const v1::PipelineSpec& pipeline) {
   }
 }
 
+// What has to be done before it can be run.
 void PrintApprovals(const v1::Plan& plan) {
   const std::vector<v1::ApprovedFault> faults = FaultsToApprove(plan);
-  if (faults.empty()) return;
   const ApprovalRules rules = gate::RulesOf(plan, "");
-  std::printf("\nOf tier confirm:\n");
-  for (const v1::ApprovedFault& fault : faults) {
-    std::printf("  %s: %s\n", fault.id().c_str(), fault.kind().c_str());
-  }
-  std::vector<std::string> names;
-  for (const ApproverKey& approver : rules.approvers) names.push_back(approver.name);
-  if (!rules.waived.empty()) {
-    std::printf("  approvals are waived by the partition: %s\n", rules.waived.c_str());
-  } else if (names.empty()) {
-    std::printf("  nobody is named who may approve it: the run will be refused\n");
-    std::printf("       hint: name `approvers` in the partition and in each node's policy\n");
-  } else {
-    std::printf("  wanted before it is run: %d approval(s) by %s\n", rules.wanted, absl::StrJoin(names, ", ").c_str());
-    std::printf(
-        "       `triodrill plan DRILL --out PLAN`, then `triodrill approve PLAN --key KEY --as NAME --out FILE`\n");
-  }
+  if (faults.empty() || !rules.waived.empty() || rules.approvers.empty()) return;
+  std::printf("\nTo be approved before it is run, by %d of %zu persons:\n", rules.wanted, rules.approvers.size());
+  for (const v1::ApprovedFault& fault : faults) std::printf("  %s: %s\n", fault.id().c_str(), fault.kind().c_str());
+  std::printf("  `triodrill plan DRILL --out PLAN`, then `triodrill approve PLAN --key KEY --as NAME --out FILE`\n");
 }
 
 void PrintPlan(const v1::Plan& plan, const std::vector<v1::Check>& checks) {
@@ -150,7 +138,8 @@ ExitCode ShowPlan(const PlanOptions& options) {
     std::fputs(PowerText(trials.faulted(), trials.sham(), {}).c_str(), stdout);
     return ExitCode::kPassed;
   }
-  const std::vector<v1::Check> checks = gate::Gate::Beforehand(*outcome.plan);
+  std::vector<v1::Check> checks = gate::Gate::Beforehand(*outcome.plan);
+  checks.push_back(gate::MayBeApproved(*outcome.plan));
   bool permitted = true;
   for (const v1::Check& check : checks) permitted = permitted && check.passed();
   if (!options.out.empty()) {

@@ -17,6 +17,12 @@ std::string Names(const std::vector<v1::Approval>& approvals) {
   });
 }
 
+std::string Kinds(const std::vector<v1::ApprovedFault>& faults) {
+  std::set<std::string> kinds;
+  for (const v1::ApprovedFault& fault : faults) kinds.insert(fault.kind());
+  return absl::StrJoin(kinds, ", ");
+}
+
 v1::Check Answer(const std::string& name, const std::vector<std::string>& problems, const std::string& saw,
                  const std::string& hint) {
   v1::Check check;
@@ -60,17 +66,32 @@ ApprovalAnswer ApprovalOf(const v1::Plan& plan, const std::string& plan_digest, 
       answer.problems.push_back(std::move(missing));
     }
   }
-  std::set<std::string> kinds;
-  for (const v1::ApprovedFault& fault : faults) kinds.insert(fault.kind());
+  const std::string kinds = Kinds(faults);
   if (faults.empty()) {
     answer.saw = "every fault is of tier auto";
   } else if (!rules.waived.empty()) {
-    answer.saw =
-        Cat("of tier confirm: ", absl::StrJoin(kinds, ", "), "; the partition waives approvals: ", rules.waived);
+    answer.saw = Cat("of tier confirm: ", kinds, "; the partition waives approvals: ", rules.waived);
   } else {
-    answer.saw = Cat("of tier confirm: ", absl::StrJoin(kinds, ", "), "; approved by ", Names(answer.counted));
+    answer.saw = Cat("of tier confirm: ", kinds, "; approved by ", Names(answer.counted));
   }
   return answer;
+}
+
+v1::Check MayBeApproved(const v1::Plan& plan) {
+  const ApprovalRules rules = RulesOf(plan, "");
+  const std::string kinds = Kinds(FaultsToApprove(plan));
+  std::vector<std::string> names;
+  for (const ApproverKey& approver : rules.approvers) names.push_back(approver.name);
+  std::string saw = kinds.empty() ? "every fault is of tier auto" : Cat("of tier confirm: ", kinds);
+  std::vector<std::string> problems;
+  if (!kinds.empty() && !rules.waived.empty()) {
+    Append(saw, "; the partition waives approvals: ", rules.waived);
+  } else if (!kinds.empty() && names.empty()) {
+    problems.push_back(saw + "; nobody is named who may approve it");
+  } else if (!kinds.empty()) {
+    Append(saw, "; wanted: ", rules.wanted, " of ", absl::StrJoin(names, ", "));
+  }
+  return Answer("tier_may_be_approved", problems, saw, "name `approvers` in the partition and in each node's policy");
 }
 
 v1::Check TierApproved(const v1::Plan& plan, const std::string& plan_digest, const Approvals& given) {

@@ -32,6 +32,9 @@ struct ApprovalAnswer {
 };
 ApprovalAnswer ApprovalOf(const v1::Plan& plan, const std::string& plan_digest, const Approvals& given);
 
+// Beforehand: whether there is anybody who could approve what needs it.
+v1::Check MayBeApproved(const v1::Plan& plan);
+
 // As checks of the gate: by the partition's rules, and by what each node's agent said of its own.
 v1::Check TierApproved(const v1::Plan& plan, const std::string& plan_digest, const Approvals& given);
 v1::Check NodesAccept(const v1::Plan& plan, const v1::PlannedTrial& trial, const std::string& plan_digest,

@@ -1,6 +1,11 @@
 // `triodrill approve`, and what `plan` and `run` make of approvals, as a user calls them: nothing is brought up here.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -100,6 +105,50 @@ TEST_F(ApproveTest, ThePlanIsTheSameToTheByteEachTime) {
   EXPECT_NE(Slurp(dir_ / "plan.json"), first);
 }
 
+// A person at a terminal who types one line.
+int AnswerOnATerminal(std::vector<std::string> argv, const std::string& line, const std::string& out) {
+  const int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (ours < 0 || grantpt(ours) != 0 || unlockpt(ours) != 0) return -1;
+  const std::string theirs = ptsname(ours);
+  const int held = open(theirs.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);  // what is typed before they look is kept
+  EXPECT_EQ(write(ours, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, theirs.c_str(), O_RDWR | O_NOCTTY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  std::vector<char*> pointers;
+  for (std::string& argument : argv) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  pid_t pid = -1;
+  int status = -1;
+  const bool started = posix_spawn(&pid, pointers[0], &actions, nullptr, pointers.data(), environ) == 0;
+  if (started) waitpid(pid, &status, 0);
+  posix_spawn_file_actions_destroy(&actions);
+  close(held);
+  close(ours);
+  return started && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(ApproveTest, AsksOnATerminalAndTakesOnlyYesForYes) {
+  const std::vector<std::string> call{TRIODRILL_BIN_DIR "/triodrill",
+                                      "approve",
+                                      dir_ / "plan.json",
+                                      "--key",
+                                      dir_ / "ana/signing.key",
+                                      "--as",
+                                      "ana",
+                                      "--out",
+                                      dir_ / "ana.approval"};
+  for (const char* no : {"n\n", "\n", "yesterday\n", "\x04"}) {
+    EXPECT_EQ(AnswerOnATerminal(call, no, dir_ / "terminal"), 3) << no;
+    EXPECT_THAT(Slurp(dir_ / "terminal"), HasSubstr("Approve this? [y/N]"));
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "ana.approval"));
+  }
+  EXPECT_EQ(AnswerOnATerminal(call, "y\n", dir_ / "terminal"), 0);
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "ana.approval"));
+}
+
 TEST_F(ApproveTest, IsNotGivenThroughAPipe) {
   EXPECT_EQ(Approve("ana", {}), 64);
   EXPECT_THAT(err_, HasSubstr("give --yes"));
@@ -131,9 +180,9 @@ TEST_F(ApproveTest, WarnsSomebodyWhomThePartitionDoesNotKnow) {
 
 TEST_F(ApproveTest, APlanSaysWhoMustApproveIt) {
   ASSERT_EQ(Plan({}), 0);
-  EXPECT_THAT(out_, HasSubstr("wanted before it is run: 1 approval(s) by ana, ben"));
+  EXPECT_THAT(out_, HasSubstr("To be approved before it is run, by 1 of 2 persons:\n  lost: node.lost\n"));
   ASSERT_EQ(Call({"plan", kDrill}), 0);
-  EXPECT_THAT(out_, HasSubstr("approvals are waived by the partition: a sandbox on one machine"));
+  EXPECT_THAT(out_, HasSubstr("of tier confirm: node.lost; the partition waives approvals: a sandbox on one machine"));
 }
 
 TEST_F(ApproveTest, ARunWithoutIsRefusedAndTouchesNothing) { IsRefused({}, "is approved by 0 of 1 person"); }
@@ -171,6 +220,8 @@ TEST_F(ApproveTest, OfTwoPersonsIsOfTwoPersons) {
 TEST_F(ApproveTest, APartitionWhereNobodyIsNamedIsRefused) {
   UsePartition("approvers", "");
   IsRefused({}, "nobody is named who may approve it");
+  EXPECT_EQ(Plan({}), 3);
+  EXPECT_THAT(out_, HasSubstr("DENY tier_may_be_approved"));
 }
 
 TEST_F(ApproveTest, APartitionThatContradictsItselfIsInvalid) {
