@@ -46,7 +46,8 @@ Result<std::vector<v1::ApprovedFault>> Chosen(const v1::Plan& plan, const std::s
   if (all.empty()) return absl::FailedPreconditionError("no fault of this plan needs an approval: run it as it is");
   if (ids == "all") return all;
   std::vector<v1::ApprovedFault> chosen;
-  for (const std::string id : absl::StrSplit(ids, ',')) {
+  const std::vector<std::string> wanted = absl::StrSplit(ids, ',');
+  for (const std::string& id : wanted) {
     const size_t before = chosen.size();
     for (const v1::ApprovedFault& fault : all) {
       if (fault.id() == id) chosen.push_back(fault);
