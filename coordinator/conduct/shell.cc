@@ -61,6 +61,7 @@ void Shell::Greet() {
     fact.mutable_agent()->set_node(name);
     fact.mutable_agent()->set_connected(true);
     fact.mutable_agent()->set_agent_version(node.hello->agent_version());
+    fact.mutable_agent()->set_approvals_waived(node.hello->approvals_waived());
     Write(fact);
     StartWatching(name);
   }
@@ -149,6 +150,11 @@ void Shell::SendPrepare(const gate::PermittedShot& shot) {
   prepare->set_max_hold_ns(ToNanos(shot.planned().max_hold()).count());
   prepare->set_plan_digest(shot.plan_digest());
   prepare->set_sham(shot.sham());
+  prepare->set_fault_id(shot.planned().fault_id());
+  if (NeedsApproval(shot.planned().kind())) {
+    const gate::Approvals shown = around_.approvals();
+    for (const std::string& envelope : shown.envelopes) prepare->add_approvals(envelope);
+  }
   Send(shot.node(), std::move(says));
 }
 
@@ -197,6 +203,7 @@ void Shell::Take(fleet::AgentEvent event) {
   fact.mutable_agent()->set_connected(event.kind == Kind::kConnected);
   fact.mutable_agent()->set_problem(event.problem);
   fact.mutable_agent()->set_agent_version(event.said.hello().agent_version());
+  fact.mutable_agent()->set_approvals_waived(event.said.hello().approvals_waived());
   Write(fact);
   if (event.kind == Kind::kLost) return Feed(AgentLost{event.node, event.problem});
   StartWatching(event.node);  // attached anew: it watches for nobody yet
@@ -330,6 +337,7 @@ gate::Situation Shell::Look() const {
   for (const v1::Shot& shot : plan_->trials(static_cast<int>(state_.trial)).shots()) {
     now.targets->push_back(around_.roster.Resolve(shot, plan::ShotName(now.trial, shot)));
   }
+  now.approvals = around_.approvals();
   now.exclusive = around_.exclusive();
   now.watchers_healthy = around_.watchers_healthy();
   now.baseline_steady = state_.baseline.has_value();

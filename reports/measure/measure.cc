@@ -283,6 +283,7 @@ Trio Measure(const v1::Plan& plan, const Timeline& timeline) {
   const auto& simulated = plan.partition().spec().environment().simulated();
   trio.simulated.assign(simulated.begin(), simulated.end());
   trio.run = MeasureRun(timeline);
+  trio.run.origin = MeasureOrigin(plan, timeline);
   const v1::PipelineSpec& pipeline = plan.pipeline().spec();
   if (pipeline.has_monitoring() || pipeline.has_slurm()) {
     trio.run.monitoring = MeasureMonitoring(timeline, pipeline.has_monitoring());
