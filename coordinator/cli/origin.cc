@@ -19,8 +19,11 @@ namespace {
 constexpr size_t kLongestJob = 256;
 
 std::string NameOf(uid_t uid) {
-  const passwd* entry = getpwuid(uid);
-  return entry == nullptr ? Cat("uid ", uid) : entry->pw_name;
+  std::array<char, 4096> room{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(uid, &entry, room.data(), room.size(), &found) != 0 || found == nullptr) return Cat("uid ", uid);
+  return found->pw_name;
 }
 
 // Kept by the kernel's audit from the login on, over sudo and su; unset outside of a login.

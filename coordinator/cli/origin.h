@@ -1,5 +1,5 @@
 // Who runs this, and from where: what the kernel knows, and what a CI says of itself. Of the environment nothing else
-// is read. On the one thread that runs drills.
+// is read.
 #pragma once
 
 #include <string>
