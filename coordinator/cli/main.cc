@@ -159,7 +159,7 @@ void AddApprove(CLI::App& app, Parsed& parsed) {
   approve->add_option("--as", parsed.approve.name, "Your name, as partition and nodes have it")->required();
   approve->add_option("--expires", parsed.approve.expires, "For how long, 7 days at most (default: 8h)");
   approve->add_option("--faults", parsed.approve.faults, "Ids of faults, with commas, or all (default)");
-  approve->add_option("--out", parsed.approve.out, "File to write, for run --approval")->required();
+  approve->add_option("--out", parsed.approve.out, "File to write; run wants it")->required();
   approve->add_flag("--yes", parsed.approve.yes, "Without being asked");
   approve->callback([&] { parsed.verb = [&] { return Approve(parsed.approve); }; });
 }

@@ -44,7 +44,8 @@ class ApproveTest : public ::testing::Test {
   // A new key of that person; the entry by which a partition knows it.
   std::string Entry(const std::string& name) {
     EXPECT_EQ(Call({"keygen", "--out", dir_ / name}), 0) << err_;
-    const size_t key = out_.find("key: ") + 5;
+    const std::string before = "{name: NAME, key: ";
+    const size_t key = out_.find(before) + before.size();
     return "    - {name: " + name + ", key: " + out_.substr(key, out_.find('}', key) - key) + "}\n";
   }
   // The partition that is shipped, where approvals are not waived.
@@ -91,7 +92,7 @@ TEST_F(ApproveTest, ShowsWhatIsApprovedAndSignsIt) {
   ASSERT_EQ(Approve("ana"), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("Drill      node-lost"));
   EXPECT_THAT(out_, HasSubstr("Partition  reference"));
-  EXPECT_THAT(out_, HasSubstr("lost: node.lost, tier confirm: 1 shot"));
+  EXPECT_THAT(out_, HasSubstr("lost: node.lost, tier confirm: 2 shots on rank "));
   EXPECT_THAT(out_, HasSubstr("Plan       sha256:"));
   EXPECT_THAT(err_, Not(HasSubstr("warning")));
   EXPECT_THAT(Slurp(dir_ / "ana.approval"), HasSubstr("application/vnd.in-toto+json"));
