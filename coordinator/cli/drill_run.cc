@@ -169,8 +169,11 @@ class Runner {
     if (monitoring_ == nullptr) return {};
     Result<v1::MonitoringFingerprint> taken = monitoring_->Fingerprint();
     v1::Fact fact;
-    if (taken.ok()) *fact.mutable_monitoring_fingerprint() = *std::move(taken);
-    if (!taken.ok()) fact.mutable_monitoring_fingerprint()->set_problem(std::string(taken.status().message()));
+    if (!taken.ok()) {
+      fact.mutable_monitoring_fingerprint()->set_problem(std::string(taken.status().message()));
+    } else {
+      *fact.mutable_monitoring_fingerprint() = *std::move(taken);
+    }
     fact.mutable_monitoring_fingerprint()->set_when("after");
     return {std::move(fact)};
   }
