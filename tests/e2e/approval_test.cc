@@ -58,7 +58,8 @@ class ApprovalTest : public ::testing::Test {
     const auto keygen = partition_.Start({"keygen", "--out", partition_.Path(name)});
     EXPECT_EQ(keygen->Wait(kLong), 0) << keygen->Err();
     const std::string out = keygen->Out();
-    const size_t key = out.find("key: ") + 5;
+    const std::string before = "{name: NAME, key: ";
+    const size_t key = out.find(before) + before.size();
     return "    - {name: " + name + ", key: " + out.substr(key, out.find('}', key) - key) + "}\n";
   }
   std::vector<std::string> Inputs(const std::string& verb) {
