@@ -237,14 +237,14 @@ void Shell::TakeSaid(const fleet::AgentEvent& event) {
       process->set_rank(said.process().rank().rank());
       *process->mutable_process() = said.process().rank().process();
       process->set_appeared(said.process().change() == v1::PROCESS_APPEARED);
-      return Write(std::move(fact));
+      return Write(fact);
     }
     case v1::AgentSays::kLink: {
       v1::Fact fact = NewFact(Map(event, said.link().at()));
       fact.mutable_link()->set_node(event.node);
       *fact.mutable_link()->mutable_link() = said.link().link();
       fact.mutable_link()->set_running(said.link().running());
-      return Write(std::move(fact));
+      return Write(fact);
     }
     default:
       return;
@@ -282,7 +282,7 @@ void Shell::WriteReference() {
   if (!reference.ok()) {
     fact.mutable_remark()->set_text(absl::StrCat("no states to compare with: ", reference.status().message()));
     around_.say(fact.remark().text());
-    return Write(std::move(fact));
+    return Write(fact);
   }
   for (const v1::StateReference& state : *reference) {
     if (!states_seen_.contains({state.step(), state.shard()})) continue;
