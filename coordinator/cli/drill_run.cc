@@ -1,9 +1,5 @@
 #include "coordinator/cli/drill_run.h"
 
-#include <pwd.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -11,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coordinator/cli/approvals.h"
+#include "coordinator/cli/origin.h"
 #include "coordinator/cli/version.h"
 #include "coordinator/conduct/shell.h"
 #include "coordinator/engines/local_spec.h"
@@ -29,11 +27,6 @@ namespace {
 
 constexpr uintmax_t kMostRawBytes = uintmax_t{64} << 20;  // of one log kept in the bundle
 
-std::string LoginName() {
-  const passwd* entry = getpwuid(geteuid());  // called on the one thread that runs drills
-  return entry == nullptr ? absl::StrCat("uid ", geteuid()) : entry->pw_name;
-}
-
 v1::Fact RunStarted(const std::string& run_id, const std::string& digest, TimePoint epoch) {
   v1::Fact fact;
   fact.mutable_at();
@@ -43,13 +36,8 @@ v1::Fact RunStarted(const std::string& run_id, const std::string& digest, TimePo
   started->set_plan_digest(digest);
   started->set_wall_ns(coordinator::WallNanos());
   started->set_wall_text(coordinator::WallText(started->wall_ns()));
-  started->set_operator_name(LoginName());
   started->set_monotonic_ns(ToNanos(epoch));
-  utsname machine{};
-  if (uname(&machine) == 0) {
-    started->set_host(machine.nodename);
-    started->set_kernel(absl::StrCat(machine.sysname, " ", machine.release));
-  }
+  FillOrigin(*started);
   return fact;
 }
 
@@ -100,6 +88,7 @@ class Runner {
   DrillResult Run() {
     if (Status idle = session_.Drain(); !idle.ok()) return Failed(ExitCode::kAborted, std::string(idle.message()));
     if (std::optional<DrillResult> refused = MakePlan()) return *std::move(refused);
+    if (std::optional<DrillResult> refused = CheckApprovals()) return *std::move(refused);
     if (Status watched = WatchMonitoring(); !watched.ok()) {
       Discard(*bundle_);
       return Failed(ExitCode::kRefused, absl::StrCat("the monitoring cannot be watched: ", watched.message()));
@@ -137,6 +126,23 @@ class Runner {
     return std::nullopt;
   }
 
+  // Of the plan as it is now that the nodes were asked; once more before each trial.
+  std::optional<DrillResult> CheckApprovals() {
+    gate::ApprovalAnswer answer = gate::ApprovalOf(*plan_, PlanDigest(*plan_), ShownNow(request_.approvals));
+    if (!answer.problems.empty()) {
+      Discard(*bundle_);
+      std::vector<std::string> lines = RefusalLines(answer);
+      for (const v1::Substitution& instead : plan_->substitutions()) {
+        lines.push_back(absl::StrCat("what is planned beforehand has ", instead.wanted(), ", and here ", instead.used(),
+                                     " stands in for it; hint: make the drill inject that, and have it approved"));
+      }
+      return Failed(ExitCode::kRefused, absl::StrJoin(lines, "\n"));
+    }
+    counted_ = std::move(answer.counted);
+    voice_.Say(answer.saw);
+    return std::nullopt;
+  }
+
   // What fires already and what the rules are must be known before anything is touched.
   Status WatchMonitoring() {
     TRIODRILL_ASSIGN_OR_RETURN(
@@ -163,8 +169,11 @@ class Runner {
     if (monitoring_ == nullptr) return {};
     Result<v1::MonitoringFingerprint> taken = monitoring_->Fingerprint();
     v1::Fact fact;
-    if (taken.ok()) *fact.mutable_monitoring_fingerprint() = *std::move(taken);
-    if (!taken.ok()) fact.mutable_monitoring_fingerprint()->set_problem(std::string(taken.status().message()));
+    if (!taken.ok()) {
+      fact.mutable_monitoring_fingerprint()->set_problem(std::string(taken.status().message()));
+    } else {
+      *fact.mutable_monitoring_fingerprint() = *std::move(taken);
+    }
     fact.mutable_monitoring_fingerprint()->set_when("after");
     return {std::move(fact)};
   }
@@ -177,6 +186,13 @@ class Runner {
     TRIODRILL_ASSIGN_OR_RETURN(timeline_, TimelineWriter::Create(bundle_->timeline_path()));
     settings_.epoch = clock_.Now();
     TRIODRILL_RETURN_IF_ERROR(timeline_->Append(RunStarted(session_.options().run_id, digest_, settings_.epoch)));
+    for (size_t i = 0; i < counted_.size(); ++i) {  // each that was given: else it had been refused
+      v1::Fact fact;
+      fact.mutable_at();
+      *fact.mutable_approval()->mutable_approval() = counted_[i];
+      fact.mutable_approval()->set_envelope(request_.approvals[i]);
+      TRIODRILL_RETURN_IF_ERROR(timeline_->Append(std::move(fact)));
+    }
     if (monitoring_ != nullptr) {
       v1::Fact fact;
       fact.mutable_at();
@@ -249,6 +265,7 @@ class Runner {
         },
         .say = [this](const std::string& text) { voice_.Say(text); },
         .pulse = [this](const conduct::State& state) { voice_.Live(LiveLine(state)); },
+        .approvals = [this] { return ShownNow(request_.approvals); },
         .run_id = session_.options().run_id,
     };
     end_ = conduct::Shell(std::move(around), plan_, settings_).Run();
@@ -296,6 +313,7 @@ class Runner {
   Voice& voice_;
   std::shared_ptr<v1::Plan> plan_;
   std::string digest_;
+  std::vector<v1::Approval> counted_;  // approvals, before anything was touched
   std::unique_ptr<TimelineWriter> timeline_;
   std::unique_ptr<watch::SignalMatcher> matcher_;
   std::unique_ptr<watch::LogFollower> follower_;

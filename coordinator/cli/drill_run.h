@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "coordinator/cli/session.h"
 #include "reports/evidence/derive.h"
@@ -18,6 +19,7 @@ struct DrillRequest {
   std::string pipeline_text;
   Bundle bundle;                       // fresh: proved writable before anything was brought up
   const SigningKey* signer = nullptr;  // null: the bundle is not signed
+  std::vector<std::string> approvals;  // envelopes
 };
 
 struct DrillResult {

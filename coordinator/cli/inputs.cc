@@ -68,6 +68,13 @@ std::optional<Loaded<v1::Drill>> ReadDrill(const std::string& path, ExitCode& ex
   return ReadAndLoad<v1::Drill>(path, &LoadDrill, exit_code);
 }
 
+void Override(v1::Drill& drill, const Often& often) {
+  v1::Trials& trials = *drill.mutable_spec()->mutable_trials();
+  if (often.trials >= 0) trials.set_faulted(often.trials);
+  if (often.sham >= 0) trials.set_sham(often.sham);
+  if (often.seed >= 0) trials.set_seed(static_cast<uint64_t>(often.seed));
+}
+
 std::optional<Profiles> LoadProfiles(const Where& where, ExitCode& exit_code) {
   Profiles profiles;
   Result<engines::Programs> programs = engines::FindPrograms();

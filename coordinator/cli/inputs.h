@@ -22,6 +22,9 @@ struct Profiles {
 std::optional<Profiles> LoadProfiles(const Where& where, ExitCode& exit_code);
 std::optional<Loaded<v1::Drill>> ReadDrill(const std::string& path, ExitCode& exit_code);
 
+// The command line may change how often a drill is run, never what it does or expects.
+void Override(v1::Drill& drill, const Often& often);
+
 // "error: what" on standard error, in the form of every other error.
 void PrintError(const std::string& what);
 

@@ -23,6 +23,7 @@ struct Parsed {
   VerifyOptions verify;
   CompareBundlesOptions compare;
   KeygenOptions keygen;
+  ApproveOptions approve;
   PackOptions pack;
   ReportOptions report;
   LedgerOptions ledger;
@@ -44,6 +45,13 @@ void AddWhere(CLI::App& verb, Where& where) {
 void AddLedgerFile(CLI::App& verb, std::string& file) {
   verb.add_option("--ledger", file, "The ledger's file (default: triodrill-ledger.sqlite)")
       ->envname("TRIODRILL_LEDGER");
+}
+
+void AddOften(CLI::App& verb, Often& often) {
+  verb.add_option("--trials", often.trials, "Faulted trials, instead of the drill's own number")
+      ->check(CLI::Range(0, 10000));
+  verb.add_option("--sham", often.sham, "Sham trials, instead of the drill's own number")->check(CLI::Range(0, 10000));
+  verb.add_option("--seed", often.seed, "Seed, instead of the drill's own")->check(CLI::NonNegativeNumber);
 }
 
 void AddReport(CLI::App& app, Parsed& parsed) {
@@ -74,6 +82,8 @@ void AddOffline(CLI::App& app, Parsed& parsed) {
   CLI::App* plan = app.add_subcommand("plan", "Show everything that a run would do, and the checks known beforehand");
   plan->add_option("drill", parsed.plan.drill, "Drill file")->required();
   AddWhere(*plan, parsed.plan.where);
+  AddOften(*plan, parsed.plan.often);
+  plan->add_option("--out", parsed.plan.out, "File to write the plan to, as plan.json holds it: what is approved");
   plan->add_flag("--json", parsed.plan.json, "The plan itself, as plan.json holds it");
   plan->add_flag("--power", parsed.plan.power, "How many trials the objectives need, instead of the plan");
   plan->callback([&] { parsed.verb = [&] { return ShowPlan(parsed.plan); }; });
@@ -142,6 +152,18 @@ void AddEvidence(CLI::App& app, Parsed& parsed) {
   keygen->callback([&] { parsed.verb = [&] { return Keygen(parsed.keygen); }; });
 }
 
+void AddApprove(CLI::App& app, Parsed& parsed) {
+  CLI::App* approve = app.add_subcommand("approve", "Say yes to the faults of a plan that wait for it, and sign that");
+  approve->add_option("plan", parsed.approve.plan, "Plan that plan --out wrote")->required();
+  approve->add_option("--key", parsed.approve.key, "Your private key: signing.key of keygen")->required();
+  approve->add_option("--as", parsed.approve.name, "Your name, as partition and nodes have it")->required();
+  approve->add_option("--expires", parsed.approve.expires, "For how long, 7 days at most (default: 8h)");
+  approve->add_option("--faults", parsed.approve.faults, "Ids of faults, with commas, or all (default)");
+  approve->add_option("--out", parsed.approve.out, "File to write; run wants it")->required();
+  approve->add_flag("--yes", parsed.approve.yes, "Without being asked");
+  approve->callback([&] { parsed.verb = [&] { return Approve(parsed.approve); }; });
+}
+
 void AddLedger(CLI::App& app, Parsed& parsed) {
   CLI::App* ledger = app.add_subcommand("ledger", "The history of runs, suspects of silent corruption and incidents");
   ledger->require_subcommand(1);
@@ -193,11 +215,8 @@ void AddOnline(CLI::App& app, Parsed& parsed, const std::function<Interrupts&()>
   CLI::App* run = app.add_subcommand("run", "Run a drill and leave its evidence");
   run->add_option("drill", parsed.run.drill, "Drill file")->required();
   AddWhere(*run, parsed.run.where);
-  run->add_option("--trials", parsed.run.trials, "Faulted trials, instead of the drill's own number")
-      ->check(CLI::Range(0, 10000));
-  run->add_option("--sham", parsed.run.sham, "Sham trials, instead of the drill's own number")
-      ->check(CLI::Range(0, 10000));
-  run->add_option("--seed", parsed.run.seed, "Seed, instead of the drill's own")->check(CLI::NonNegativeNumber);
+  AddOften(*run, parsed.run.often);
+  run->add_option("--approval", parsed.run.approvals, "File that approve wrote; once for each person");
   run->add_option("--out", parsed.run.out,
                   "Directory of the bundle, new or empty, or NAME.tar.zst (default: triodrill-out/NAME-RUN)");
   run->add_option("--sign", parsed.run.sign, "Private key that signs the bundle: signing.key of keygen")
@@ -248,6 +267,7 @@ ExitCode Main(int argc, char** argv) {
   Parsed parsed;
   AddOffline(app, parsed);
   AddEvidence(app, parsed);
+  AddApprove(app, parsed);
   AddLedger(app, parsed);
   AddOnline(app, parsed, [&interrupts]() -> Interrupts& {
     if (!interrupts) interrupts = std::make_unique<Interrupts>();

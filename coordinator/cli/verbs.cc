@@ -26,6 +26,25 @@ VerbWords LedgerWords(const OptionWords& ledger, const OptionWords& json, const 
            Value("--ended", "when it was over, in UTC"), Value("--summary", "what happened, in one line")}};
 }
 
+VerbWords CompareWords(const OptionWords& json, const OptionWords& across) {
+  return {"compare",
+          "is a run worse than another",
+          Word::kBundle,
+          {},
+          {Value("--max-regression", "what may be worse, as in 10%"), Value("--alpha", "chance of a false alarm"),
+           across, json, Flag("--md", "Markdown on standard output")}};
+}
+
+VerbWords ApproveWords() {
+  return {"approve",
+          "say yes to a plan and sign that",
+          Word::kFile,
+          {},
+          {Value("--key", "your private key", Word::kFile), Value("--as", "your name"),
+           Value("--expires", "for how long, as in 8h"), Value("--faults", "ids of faults, or all"),
+           Value("--out", "file to write", Word::kFile), Flag("--yes", "without being asked")}};
+}
+
 std::vector<VerbWords> MakeVerbs() {
   const OptionWords json = Flag("--json", "one JSON object on standard output");
   const OptionWords out = Value("--out", "directory that keeps the bundle", Word::kDirectory);
@@ -58,12 +77,18 @@ std::vector<VerbWords> MakeVerbs() {
        {"drill", "partition", "pipeline"},
        {schema}},
       {"faults", "list the faults", Word::kNothing, {}, {json}},
-      {"plan", "what a run would do", Word::kDrill, {}, {partition, pipeline, state, json, power}},
+      {"plan",
+       "what a run would do",
+       Word::kDrill,
+       {},
+       {partition, pipeline, state, trials, sham, seed, Value("--out", "file to write the plan to", Word::kFile), json,
+        power}},
       {"run",
        "run a drill",
        Word::kDrill,
        {},
-       {partition, pipeline, state, trials, sham, seed, out, sign, json, quiet}},
+       {partition, pipeline, state, trials, sham, seed, Value("--approval", "file that approve wrote", Word::kFile),
+        out, sign, json, quiet}},
       {"abort", "stop a run and undo its faults", Word::kNothing, {}, {partition, pipeline, state}},
       {"recover", "undo what a run left behind", Word::kNothing, {}, {partition, pipeline, state}},
       {"judge", "derive figures and verdict from a bundle", Word::kBundle, {}, {json}},
@@ -74,14 +99,10 @@ std::vector<VerbWords> MakeVerbs() {
        {format, report, quarter, ledger, across}},
       {"pack", "put a bundle into one file", Word::kBundle, {}, {packed}},
       {"verify", "what a bundle proves", Word::kBundle, {}, {key, json}},
-      {"compare",
-       "is a run worse than another",
-       Word::kBundle,
-       {},
-       {Value("--max-regression", "what may be worse, as in 10%"), Value("--alpha", "chance of a false alarm"), across,
-        json, Flag("--md", "Markdown on standard output")}},
+      CompareWords(json, across),
       LedgerWords(ledger, json, quarter),
       {"keygen", "make a pair of keys", Word::kNothing, {}, {keys}},
+      ApproveWords(),
       {"shadow",
        "the embedded shadow partition",
        Word::kNothing,

@@ -26,22 +26,38 @@ struct ValidateOptions {
   std::vector<std::string> files;
   bool json = false;
 };
+// How often a drill is run, instead of as it says itself. -1: as it says.
+struct Often {
+  int trials = -1;
+  int sham = -1;
+  int64_t seed = -1;
+};
 struct PlanOptions {
   std::string drill;
   Where where;
+  Often often;
+  std::string out;  // the plan itself, as plan.json holds it: what is approved
   bool json = false;
   bool power = false;  // how many trials the objectives need, instead
 };
 struct RunOptions {
   std::string drill;
   Where where;
-  int trials = -1;  // -1: as the drill says
-  int sham = -1;
-  int64_t seed = -1;
+  Often often;
+  std::vector<std::string> approvals;  // files that `approve` wrote
   std::string out;
   std::string sign;  // private key that signs the bundle; "": not signed
   bool json = false;
   bool quiet = false;
+};
+struct ApproveOptions {
+  std::string plan;
+  std::string key;
+  std::string name;
+  std::string expires = "8h";
+  std::string faults = "all";
+  std::string out;
+  bool yes = false;
 };
 struct DemoOptions {
   std::string out;
@@ -105,10 +121,11 @@ struct ExplainOptions {
   std::string json_schema;  // a kind
 };
 
-// Need no root, no agent, no network. verbs_offline.cc, verbs_bundle.cc, verbs_compare.cc,
+// Need no root, no agent, no network. verbs_offline.cc, verbs_approve.cc, verbs_bundle.cc, verbs_compare.cc,
 // verbs_evidence.cc, verbs_ledger.cc
 ExitCode Validate(const ValidateOptions& options);
 ExitCode ShowPlan(const PlanOptions& options);
+ExitCode Approve(const ApproveOptions& options);
 ExitCode Judge(const JudgeOptions& options);
 ExitCode Pack(const PackOptions& options);
 ExitCode Report(const ReportOptions& options);

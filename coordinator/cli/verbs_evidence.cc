@@ -24,6 +24,7 @@ ExitCode Keygen(const KeygenOptions& options) {
   std::printf("%s/%s: public, give it away: `triodrill verify --key` wants it\n", options.out.c_str(),
               std::string(kPublicKeyFile).c_str());
   std::printf("key %s\n", key->public_key().id().c_str());
+  std::printf("as an approver: {name: NAME, key: %s}\n", key->public_key().line().c_str());
   return ExitCode::kPassed;
 }
 
@@ -48,7 +49,7 @@ ExitCode Pack(const PackOptions& options) {
 }
 
 ExitCode Verify(const VerifyOptions& options) {
-  const Result<PublicKey> key = PublicKey::Load(options.key);
+  const Result<PublicKey> key = LoadPublicKey(options.key);
   if (!key.ok()) {
     PrintError(std::string(key.status().message()));
     return ExitCode::kInvalidFile;

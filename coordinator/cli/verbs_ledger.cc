@@ -1,11 +1,9 @@
 // ledger, report --quarter: the history of runs, suspects and incidents. No root, no agent, no network.
-#include <pwd.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 
 #include "coordinator/cli/inputs.h"
+#include "coordinator/cli/origin.h"
 #include "coordinator/cli/verbs.h"
 #include "coordinator/os/clock.h"
 #include "reports/evidence/derive.h"
@@ -25,11 +23,6 @@ constexpr size_t kLongestRelease = 100;
 constexpr size_t kLongestWords = 1000;
 
 std::string NowText() { return coordinator::WallText(coordinator::WallNanos()); }
-
-std::string WhoAmI() {
-  const passwd* entry = getpwuid(geteuid());  // one thread
-  return entry == nullptr ? Cat("uid ", geteuid()) : entry->pw_name;
-}
 
 // Says what is wrong; the exit code says whose fault it is.
 ExitCode Refuse(const Status& status) {
@@ -97,7 +90,7 @@ Result<ledger::IncidentRow> IncidentOf(const LedgerOptions& options) {
   };
   TRIODRILL_RETURN_IF_ERROR(later("--detected", options.detected, incident.detected));
   TRIODRILL_RETURN_IF_ERROR(later("--ended", options.ended, incident.ended));
-  incident.operator_name = WhoAmI();
+  incident.operator_name = LoginName();
   incident.added = NowText();
   return incident;
 }
@@ -157,7 +150,7 @@ ExitCode LedgerDispose(const LedgerOptions& options) {
   const ledger::DispositionRow said{.entry = options.entry,
                                     .disposition = options.disposition,
                                     .reason = options.reason,
-                                    .operator_name = WhoAmI(),
+                                    .operator_name = LoginName(),
                                     .at = NowText()};
   status = file->Dispose(said);
   if (!status.ok()) return Refuse(status);

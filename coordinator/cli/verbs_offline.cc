@@ -8,18 +8,20 @@
 #include "coordinator/cli/inputs.h"
 #include "coordinator/cli/verbs.h"
 #include "coordinator/cli/version.h"
+#include "coordinator/gate/approvals.h"
 #include "coordinator/gate/gate.h"
 #include "coordinator/load/read.h"
 #include "coordinator/plan/plan.h"
 #include "coordinator/plan/proofs.h"
 #include "reports/compare/power_text.h"
 #include "reports/evidence/bundle.h"
+#include "reports/evidence/files.h"
 #include "reports/render/result_schema.h"
 #include "triodrill/schema/catalogue.h"
 #include "triodrill/schema/explain.h"
 #include "triodrill/schema/json.h"
 #include "triodrill/schema/units.h"
-#include "triodrill/slot.h"
+#include "triodrill/text.h"
 
 namespace triodrill::cli {
 namespace {
@@ -34,15 +36,6 @@ Json ToTree(const Diagnostic& problem) {
           {"column", problem.column},
           {"what", problem.what},
           {"hint", problem.hint}};
-}
-
-std::string Where(const v1::Shot& shot) {
-  if (shot.rank() >= 0 && shot.role() == v1::LINK) {
-    return absl::StrCat(shot.interface(), " of the node that rank ", shot.rank(), " is on");
-  }
-  if (shot.rank() >= 0) return absl::StrCat("rank ", shot.rank());
-  return shot.role() == v1::LINK ? absl::StrCat(shot.node(), " ", shot.interface())
-                                 : Slot{shot.node(), shot.local_rank()}.Name();
 }
 
 std::string HoldText(const v1::Shot& shot) {
@@ -62,6 +55,16 @@ void PrintProofs(const v1::PipelineSpec& pipeline) {
   }
 }
 
+// What has to be done before it can be run.
+void PrintApprovals(const v1::Plan& plan) {
+  const std::vector<v1::ApprovedFault> faults = FaultsToApprove(plan);
+  const ApprovalRules rules = gate::RulesOf(plan, "");
+  if (faults.empty() || !rules.waived.empty() || rules.approvers.empty()) return;
+  std::printf("\nTo be approved before it is run, by %d of %zu persons:\n", rules.wanted, rules.approvers.size());
+  for (const v1::ApprovedFault& fault : faults) std::printf("  %s: %s\n", fault.id().c_str(), fault.kind().c_str());
+  std::printf("  `triodrill plan DRILL --out PLAN`, then `triodrill approve PLAN --key KEY --as NAME --out FILE`\n");
+}
+
 void PrintPlan(const v1::Plan& plan, const std::vector<v1::Check>& checks) {
   std::printf("Drill %s on partition %s against pipeline %s\n", plan.drill().metadata().name().c_str(),
               plan.partition().metadata().name().c_str(), plan.pipeline().metadata().name().c_str());
@@ -74,16 +77,17 @@ void PrintPlan(const v1::Plan& plan, const std::vector<v1::Check>& checks) {
     for (const v1::Shot& shot : trial.shots()) {
       const Nanos jitter = std::chrono::floor<std::chrono::milliseconds>(ToNanos(shot.jitter()));
       std::printf("      %s: %s on %s, %s after its start, %s\n", shot.fault_id().c_str(), shot.kind().c_str(),
-                  Where(shot).c_str(), FormatDuration(jitter).c_str(), HoldText(shot).c_str());
+                  plan::TargetText(shot).c_str(), FormatDuration(jitter).c_str(), HoldText(shot).c_str());
     }
   }
   PrintProofs(plan.pipeline().spec());
+  PrintApprovals(plan);
   std::printf("\nSafety checks known beforehand (the rest is asked before each trial):\n");
   for (const v1::Check& check : checks) {
     std::printf("  %s %-22s %s\n", check.passed() ? "ok  " : "DENY", check.name().c_str(), check.saw().c_str());
     if (!check.passed()) std::printf("       hint: %s\n", check.hint().c_str());
   }
-  if (plan.remarks_size() > 0) std::printf("\nRemarks:\n");
+  std::printf("\nRemarks:\n  - no agent was asked: what the nodes can do is not known yet\n");
   for (const std::string& remark : plan.remarks()) std::printf("  - %s\n", remark.c_str());
   std::printf("\nDigest: sha256:%s\n", PlanDigest(plan).c_str());
 }
@@ -116,10 +120,11 @@ ExitCode Validate(const ValidateOptions& options) {
 
 ExitCode ShowPlan(const PlanOptions& options) {
   ExitCode code = ExitCode::kInternal;
-  const std::optional<Loaded<v1::Drill>> drill = ReadDrill(options.drill, code);
+  std::optional<Loaded<v1::Drill>> drill = ReadDrill(options.drill, code);
   if (!drill) return code;
   const std::optional<Profiles> profiles = LoadProfiles(options.where, code);
   if (!profiles) return code;
+  Override(drill->message, options.often);
   const plan::Outcome outcome = plan::MakePlan(
       {drill->message, profiles->partition.message, profiles->pipeline.message, std::string(kVersion), std::nullopt});
   if (!outcome.plan) {
@@ -133,9 +138,16 @@ ExitCode ShowPlan(const PlanOptions& options) {
     std::fputs(PowerText(trials.faulted(), trials.sham(), {}).c_str(), stdout);
     return ExitCode::kPassed;
   }
-  const std::vector<v1::Check> checks = gate::Gate::Beforehand(*outcome.plan);
+  std::vector<v1::Check> checks = gate::Gate::Beforehand(*outcome.plan);
+  checks.push_back(gate::MayBeApproved(*outcome.plan));
   bool permitted = true;
   for (const v1::Check& check : checks) permitted = permitted && check.passed();
+  if (!options.out.empty()) {
+    if (const Status written = WriteWholeFile(options.out, PlanBytes(*outcome.plan)); !written.ok()) {
+      PrintError(Cat("the plan cannot be written: ", std::string(written.message())));
+      return ExitCode::kInternal;
+    }
+  }
   if (options.json) {
     std::fputs(ToPrettyJson(*outcome.plan).c_str(), stdout);
   } else {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coordinator/cli/approvals.h"
 #include "coordinator/cli/drill_run.h"
 #include "coordinator/cli/inputs.h"
 #include "coordinator/cli/verbs.h"
@@ -32,7 +33,7 @@ Session::Options SessionOptions(const Profiles& profiles, const std::string& run
 }
 
 DrillRequest RequestOf(const Loaded<v1::Drill>& drill, const Profiles& profiles, Bundle bundle) {
-  return {drill.message, drill.text, profiles.partition.text, profiles.pipeline.text, std::move(bundle)};
+  return {drill.message, drill.text, profiles.partition.text, profiles.pipeline.text, std::move(bundle), nullptr, {}};
 }
 
 // A place for the evidence, before anything is brought up or broken. What will be packed is written down in a directory
@@ -65,13 +66,6 @@ bool ReadSigner(const std::string& path, std::optional<SigningKey>& signer) {
   return true;
 }
 
-// The command line may change how often a drill is run, never what it does or expects.
-void Override(v1::Drill& drill, int trials, int sham, int64_t seed) {
-  if (trials >= 0) drill.mutable_spec()->mutable_trials()->set_faulted(trials);
-  if (sham >= 0) drill.mutable_spec()->mutable_trials()->set_sham(sham);
-  if (seed >= 0) drill.mutable_spec()->mutable_trials()->set_seed(static_cast<uint64_t>(seed));
-}
-
 // The bundle's directory gives way to the archive, once that is whole. An incomplete one stays where it is.
 Status PackIfAsked(const std::string& named, DrillResult& result) {
   std::error_code ignored;
@@ -97,7 +91,7 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
   if (!drill) return code;
   const std::optional<Profiles> profiles = LoadProfiles(options.where, code);
   if (!profiles) return code;
-  Override(drill->message, options.trials, options.sham, options.seed);
+  Override(drill->message, options.often);
   if (drill->message.spec().trials().faulted() + drill->message.spec().trials().sham() == 0) {
     PrintError("no trial is left to run; hint: give --trials or --sham a number above 0");
     return ExitCode::kUsage;
@@ -105,6 +99,9 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
 
   std::optional<SigningKey> signer;
   if (!ReadSigner(options.sign, signer)) return ExitCode::kInvalidFile;
+  std::optional<std::vector<std::string>> approvals = ReadApprovals(options.approvals);
+  if (!approvals) return ExitCode::kRefused;
+  if (code = CheckBeforehand(*drill, *profiles, *approvals); code != ExitCode::kPassed) return code;
 
   coordinator::SystemClock clock;
   Voice voice(clock, options.quiet);
@@ -121,6 +118,7 @@ ExitCode Run(const RunOptions& options, Interrupts& interrupts) {
   }
   DrillRequest request = RequestOf(*drill, *profiles, *std::move(bundle));
   if (signer) request.signer = &*signer;
+  request.approvals = *std::move(approvals);
   DrillResult result = RunDrill(**session, request, clock, voice);
   const Status closed = (*session)->Close();
   const Status packed = PackIfAsked(out, result);
@@ -204,7 +202,7 @@ ExitCode Demo(const DemoOptions& options, Interrupts& interrupts) {
   for (const char* file : part.drills) {
     std::optional<Loaded<v1::Drill>> drill = ReadDrill(profiles->programs.data_dir + "/library/" + file, code);
     if (!drill) return code;
-    Override(drill->message, 1, 1, -1);
+    Override(drill->message, {.trials = 1, .sham = 1});
     drill->message.mutable_spec()->mutable_trials()->clear_cooldown();  // the pipeline's own rest is awaited anyway
     const std::string& name = drill->message.metadata().name();
     std::optional<Bundle> bundle = MakeBundle(absl::StrCat(out, "/", name));

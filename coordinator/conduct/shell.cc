@@ -61,6 +61,7 @@ void Shell::Greet() {
     fact.mutable_agent()->set_node(name);
     fact.mutable_agent()->set_connected(true);
     fact.mutable_agent()->set_agent_version(node.hello->agent_version());
+    fact.mutable_agent()->set_approvals_waived(node.hello->approvals_waived());
     Write(fact);
     StartWatching(name);
   }
@@ -149,6 +150,11 @@ void Shell::SendPrepare(const gate::PermittedShot& shot) {
   prepare->set_max_hold_ns(ToNanos(shot.planned().max_hold()).count());
   prepare->set_plan_digest(shot.plan_digest());
   prepare->set_sham(shot.sham());
+  prepare->set_fault_id(shot.planned().fault_id());
+  if (NeedsApproval(shot.planned().kind())) {
+    const gate::Approvals shown = around_.approvals();
+    for (const std::string& envelope : shown.envelopes) prepare->add_approvals(envelope);
+  }
   Send(shot.node(), std::move(says));
 }
 
@@ -197,6 +203,7 @@ void Shell::Take(fleet::AgentEvent event) {
   fact.mutable_agent()->set_connected(event.kind == Kind::kConnected);
   fact.mutable_agent()->set_problem(event.problem);
   fact.mutable_agent()->set_agent_version(event.said.hello().agent_version());
+  fact.mutable_agent()->set_approvals_waived(event.said.hello().approvals_waived());
   Write(fact);
   if (event.kind == Kind::kLost) return Feed(AgentLost{event.node, event.problem});
   StartWatching(event.node);  // attached anew: it watches for nobody yet
@@ -230,14 +237,14 @@ void Shell::TakeSaid(const fleet::AgentEvent& event) {
       process->set_rank(said.process().rank().rank());
       *process->mutable_process() = said.process().rank().process();
       process->set_appeared(said.process().change() == v1::PROCESS_APPEARED);
-      return Write(std::move(fact));
+      return Write(fact);
     }
     case v1::AgentSays::kLink: {
       v1::Fact fact = NewFact(Map(event, said.link().at()));
       fact.mutable_link()->set_node(event.node);
       *fact.mutable_link()->mutable_link() = said.link().link();
       fact.mutable_link()->set_running(said.link().running());
-      return Write(std::move(fact));
+      return Write(fact);
     }
     default:
       return;
@@ -275,7 +282,7 @@ void Shell::WriteReference() {
   if (!reference.ok()) {
     fact.mutable_remark()->set_text(absl::StrCat("no states to compare with: ", reference.status().message()));
     around_.say(fact.remark().text());
-    return Write(std::move(fact));
+    return Write(fact);
   }
   for (const v1::StateReference& state : *reference) {
     if (!states_seen_.contains({state.step(), state.shard()})) continue;
@@ -330,6 +337,7 @@ gate::Situation Shell::Look() const {
   for (const v1::Shot& shot : plan_->trials(static_cast<int>(state_.trial)).shots()) {
     now.targets->push_back(around_.roster.Resolve(shot, plan::ShotName(now.trial, shot)));
   }
+  now.approvals = around_.approvals();
   now.exclusive = around_.exclusive();
   now.watchers_healthy = around_.watchers_healthy();
   now.baseline_steady = state_.baseline.has_value();

@@ -37,6 +37,7 @@ struct Surroundings {
   std::function<std::optional<std::string>()> plan_digest_on_disk;
   std::function<void(const std::string&)> say;  // to a person
   std::function<void(const State&)> pulse;      // many times a second, for a live display
+  std::function<gate::Approvals()> approvals;   // what the gate is shown, with the time of now
   std::string run_id;
 };
 

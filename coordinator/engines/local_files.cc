@@ -14,6 +14,7 @@
 #include "coordinator/engines/local_spec.h"
 #include "coordinator/engines/state_dir.h"
 #include "google/protobuf/util/json_util.h"
+#include "triodrill/schema/json.h"
 #include "triodrill/text.h"
 
 namespace triodrill::engines {
@@ -59,10 +60,13 @@ Status WriteLocalFiles(const v1::ShadowSpec& spec, const std::string& state_dir)
   for (const std::string& directory : {RunDir(state_dir), RunDir(state_dir) + "/tmp", state_dir + "/nodes"}) {
     TRIODRILL_RETURN_IF_ERROR(MakeDirectory(directory));
   }
+  v1::Partition partition;  // where none is told, nobody may approve anything
+  if (!spec.partition().empty()) TRIODRILL_RETURN_IF_ERROR(FromJson(spec.partition(), partition));
   for (const v1::ShadowNode& node : spec.nodes()) {
     const std::string directory = NodeDir(state_dir, node.name());
     TRIODRILL_RETURN_IF_ERROR(MakeDirectory(directory));
-    TRIODRILL_RETURN_IF_ERROR(WritePrivateFile(directory + "/policy.yaml", AgentPolicyYaml(node.name())));
+    TRIODRILL_RETURN_IF_ERROR(
+        WritePrivateFile(directory + "/policy.yaml", AgentPolicyYaml(node.name(), partition.spec())));
   }
   TRIODRILL_RETURN_IF_ERROR(WritePrivateFile(PartitionFile(state_dir), spec.partition() + "\n"));
   std::string text;

@@ -67,6 +67,26 @@ std::map<std::string, std::string> CommonValues(const v1::PartitionSpec& partiti
   };
 }
 
+std::string ApprovalsYaml(const v1::PartitionSpec& partition) {
+  std::string text;
+  const auto quoted = [&text](std::string_view name, const std::string& value) {
+    Append(text, name, ": ");
+    AppendJsonString(value, text);
+  };
+  if (!partition.waive_approvals().empty()) {
+    quoted("  waive_approvals", partition.waive_approvals());
+    text += "\n";
+  }
+  if (partition.approvals() > 0) Append(text, "  approvals: ", partition.approvals(), "\n");
+  if (partition.approvers_size() > 0) text += "  approvers:\n";
+  for (const v1::Approver& approver : partition.approvers()) {
+    quoted("    - {name", approver.name());
+    quoted(", key", approver.key());
+    text += "}\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> Expand(std::string_view text, const std::map<std::string, std::string>& values) {
@@ -89,7 +109,7 @@ Result<std::string> Expand(std::string_view text, const std::map<std::string, st
   return expanded;
 }
 
-std::string AgentPolicyYaml(std::string_view node) {
+std::string AgentPolicyYaml(std::string_view node, const v1::PartitionSpec& partition) {
   std::string kinds;
   const google::protobuf::Descriptor* parameters = v1::Parameters::descriptor();
   for (int i = 0; i < parameters->field_count(); ++i) {
@@ -113,7 +133,8 @@ std::string AgentPolicyYaml(std::string_view node) {
       "]\n"
       "  max_hold: 5min\n"
       "  protect_commands: ['^(\\S*/)?triodrill(d|-([a-su-z]|t[a-qs-z])[a-z-]*)?( |$)']\n"
-      "  protect_interfaces: [lo]\n");
+      "  protect_interfaces: [lo]\n",
+      ApprovalsYaml(partition));
 }
 
 Result<v1::ShadowSpec> LocalEngine::Spec(const v1::Partition& partition, const v1::Pipeline& pipeline,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "coordinator/gate/approvals.h"
 #include "coordinator/plan/plan.h"
 #include "triodrill/schema/catalogue.h"
 #include "triodrill/schema/units.h"
@@ -65,20 +66,6 @@ v1::Check HoldsBounded(const v1::Plan& plan) {
   return Answer("hold_is_bounded", true, absl::StrCat("every hold ends within ", FormatDuration(limit)), "");
 }
 
-v1::Check TiersApproved(const v1::Plan& plan) {
-  std::set<std::string> unapproved;
-  for (const v1::PlannedTrial& trial : plan.trials()) {
-    for (const v1::Shot& shot : trial.shots()) {
-      const FaultRow* row = FindFaultRow(shot.kind());
-      if (row == nullptr || row->facts.tier() != v1::AUTO) unapproved.insert(shot.kind());
-    }
-  }
-  return Answer("tier_is_approved", unapproved.empty(),
-                unapproved.empty() ? "every fault is of tier auto"
-                                   : absl::StrCat("not of tier auto: ", absl::StrJoin(unapproved, ", ")),
-                "a fault of tier `confirm` needs a signed approval");
-}
-
 // Most nodes that one trial touches.
 v1::Check DomainCap(const v1::Plan& plan) {
   const v1::PartitionSpec& partition = plan.partition().spec();
@@ -119,8 +106,9 @@ class Checker {
   Decision Run() {
     Decision decision;
     decision.checks = Gate::Beforehand(plan_);
-    for (auto check : {Digest(), Exclusive(), NodePolicies(), FaultsPossible(), Targets(), NoOpenUndo(), ClocksKnown(),
-                       Watchers(), Baseline(), AtRest()}) {
+    for (auto check :
+         {TierApproved(plan_, now_.plan_digest, now_.approvals), Digest(), Exclusive(), NodePolicies(), Accepted(),
+          FaultsPossible(), Targets(), NoOpenUndo(), ClocksKnown(), Watchers(), Baseline(), AtRest()}) {
       decision.checks.push_back(std::move(check));
     }
     return decision;
@@ -155,6 +143,12 @@ class Checker {
                   problems.empty() ? absl::StrCat(plan_.partition().spec().nodes_size(), " nodes say shadow")
                                    : absl::StrJoin(problems, "; "),
                   "the node's policy file decides; it is not overruled from here");
+  }
+
+  v1::Check Accepted() const {
+    std::map<std::string, std::optional<v1::Hello>> nodes;
+    for (const auto& [name, sight] : now_.nodes) nodes[name] = sight.hello;
+    return NodesAccept(plan_, *FindTrial(plan_, now_.trial), now_.plan_digest, now_.approvals, nodes);
   }
 
   v1::Check FaultsPossible() const {
@@ -262,7 +256,7 @@ class Checker {
 }  // namespace
 
 std::vector<v1::Check> Gate::Beforehand(const v1::Plan& plan) {
-  return {ShadowMark(plan), Breadth(plan), HoldsBounded(plan), DomainCap(plan), TiersApproved(plan)};
+  return {ShadowMark(plan), Breadth(plan), HoldsBounded(plan), DomainCap(plan)};
 }
 
 Decision Gate::Evaluate(const Situation& situation) {

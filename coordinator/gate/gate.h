@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/gate/approvals.h"
 #include "coordinator/gate/permit.h"
 #include "triodrill/time.h"
 #include "triodrill/v1/fleet.pb.h"
@@ -28,7 +29,8 @@ struct Situation {
   int trial = 0;                                 // number in the plan
   std::map<std::string, NodeSight> nodes;        // every node of the partition
   std::optional<std::vector<Resolved>> targets;  // one for each shot of the trial
-  std::optional<bool> exclusive;                 // this run holds the partition's lock
+  Approvals approvals;
+  std::optional<bool> exclusive;  // this run holds the partition's lock
   std::optional<bool> watchers_healthy;
   std::optional<bool> baseline_steady;
   std::optional<Nanos> quiet;                 // since the pipeline's last report

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_split.h"
 #include "coordinator/load/rules.h"
+#include "triodrill/signed/approval.h"
 #include "triodrill/slot.h"
 #include "triodrill/text.h"
 
@@ -137,6 +138,20 @@ void CheckLimits(const v1::PartitionSpec& spec, const Complaints& complaints) {
   }
 }
 
+// The plan's digest holds the keys themselves: a path would hold whatever lies there some day.
+void CheckApprovers(const v1::PartitionSpec& spec, const Complaints& complaints) {
+  for (int i = 0; i < spec.approvers_size(); ++i) {
+    if (!spec.approvers(i).key().starts_with('/')) continue;
+    return complaints.Add(Cat("spec.approvers[", i, "].key"), "a path, and here the key itself is wanted",
+                          "write the line that `triodrill keygen` printed");
+  }
+  const Result<ApprovalRules> rules = ApprovalRulesOf(spec);
+  if (!rules.ok()) {
+    complaints.Add(spec.approvers_size() > 0 ? "spec.approvers" : "spec.approvals",
+                   std::string(rules.status().message()));
+  }
+}
+
 }  // namespace
 
 void CheckPartition(const v1::Partition& partition, const Complaints& complaints) {
@@ -149,6 +164,7 @@ void CheckPartition(const v1::Partition& partition, const Complaints& complaints
   CheckTopology(spec, complaints);
   CheckSpares(spec, complaints);
   CheckLimits(spec, complaints);
+  CheckApprovers(spec, complaints);
 }
 
 }  // namespace triodrill::load

@@ -1,5 +1,7 @@
 #include "coordinator/os/clock.h"
 
+#include <ctime>
+
 #include <time.h>
 
 namespace triodrill::coordinator {
@@ -8,6 +10,12 @@ TimePoint SystemClock::Now() { return std::chrono::steady_clock::now(); }
 
 int64_t WallNanos() {
   return std::chrono::duration_cast<Nanos>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::optional<int64_t> WallSeconds() {
+  timespec now{};
+  if (::clock_gettime(CLOCK_REALTIME, &now) != 0) return std::nullopt;
+  return now.tv_sec;
 }
 
 std::chrono::system_clock::time_point WallDeadline(Nanos from_now) {

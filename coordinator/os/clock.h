@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "triodrill/time.h"
@@ -16,6 +17,9 @@ class SystemClock final : public Clock {
 
 // CLOCK_REALTIME in nanoseconds. For people and file names only: nothing is measured with it.
 int64_t WallNanos();
+
+// CLOCK_REALTIME in seconds, for what was signed elsewhere and expires; nullopt where it cannot be read.
+std::optional<int64_t> WallSeconds();
 
 // A deadline on CLOCK_REALTIME, for libraries that take no other; nothing is measured with it.
 std::chrono::system_clock::time_point WallDeadline(Nanos from_now);

@@ -8,6 +8,7 @@
 #include "coordinator/plan/dice.h"
 #include "coordinator/plan/select.h"
 #include "triodrill/schema/catalogue.h"
+#include "triodrill/slot.h"
 #include "triodrill/time.h"
 
 namespace triodrill::plan {
@@ -182,7 +183,6 @@ class Maker {
 
   // What the reader should know before anything runs.
   void Remarks() {
-    if (!request_.abilities) plan_.add_remarks("no agent was asked: what the nodes can do is not known yet");
     std::set<v1::Meaning> meanings;
     for (const v1::Signal& signal : request_.pipeline.spec().signals()) meanings.insert(signal.means());
     const std::pair<v1::Meaning, const char*> steps[] = {{v1::DETECTED, "detect"},
@@ -228,6 +228,15 @@ Outcome MakePlan(const Request& request) { return Maker(request).Make(); }
 
 std::string ShotName(int trial, const v1::Shot& shot) {
   return absl::StrCat(trial, ".", shot.fault_id(), ".", shot.index());
+}
+
+std::string TargetText(const v1::Shot& shot) {
+  if (shot.rank() >= 0 && shot.role() == v1::LINK) {
+    return absl::StrCat(shot.interface(), " of the node that rank ", shot.rank(), " is on");
+  }
+  if (shot.rank() >= 0) return absl::StrCat("rank ", shot.rank());
+  return shot.role() == v1::LINK ? absl::StrCat(shot.node(), " ", shot.interface())
+                                 : Slot{shot.node(), shot.local_rank()}.Name();
 }
 
 std::vector<std::string> ServingSlots(const v1::PartitionSpec& partition) {

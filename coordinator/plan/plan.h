@@ -1,6 +1,7 @@
 // From what people wrote to everything a run will do: which trial comes when, which shot hits what, chosen from the
 // seed. Pure: the same input gives the same plan to the byte. A plan can be made without any agent (`triodrill plan`);
-// what the nodes can do is then not known, and the plan says so.
+// what the nodes can do is then not known. Where they can do all that was asked, the plan is the same with and without
+// them: what was approved beforehand is what is run.
 #pragma once
 
 #include <map>
@@ -43,6 +44,9 @@ Outcome MakePlan(const Request& request);
 
 // "3.kill.0": unique in a run.
 std::string ShotName(int trial, const v1::Shot& shot);
+
+// What a shot is aimed at, for people: "n0/0", "n1 eth0", "rank 2".
+std::string TargetText(const v1::Shot& shot);
 
 // Every slot of the partition that is not on a spare node, in order: "n0/0", "n1/0", …
 std::vector<std::string> ServingSlots(const v1::PartitionSpec& partition);

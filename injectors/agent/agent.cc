@@ -8,6 +8,7 @@
 #include "injectors/agent/executor.h"
 #include "injectors/agent/link.h"
 #include "injectors/agent/watcher.h"
+#include "injectors/os/clock.h"
 
 namespace triodrill::agent {
 namespace {
@@ -37,7 +38,9 @@ class WiredAgent final : public Agent {
       wire_ = &link;  // Dial may not have returned yet
       executor_->Post(LinkUp{});
     };
-    listener.heard = [this](v1::CoordinatorSays says, TimePoint at) { executor_->Post(Heard{std::move(says), at}); };
+    listener.heard = [this](v1::CoordinatorSays says, TimePoint at) {
+      executor_->Post(Heard{std::move(says), at, WallSeconds()});
+    };
     listener.down = [this](const std::string& why) {
       spdlog::info("the stream ended: {}", why);
       executor_->Post(LinkDown{});

@@ -3,14 +3,11 @@
 #include <algorithm>
 
 #include "injectors/journal/record.h"
-#include "triodrill/schema/catalogue.h"
 #include "triodrill/text.h"
 
 namespace triodrill::agent {
 namespace {
 
-// Far more than a run needs; a coordinator that asks for more is mistaken.
-constexpr size_t kMostShots = 4096;
 constexpr size_t kMostRemembered = 1024;
 // A shorter one would keep us busy renewing it, a longer one would hold a fault for nobody.
 constexpr Nanos kShortestLease = std::chrono::milliseconds(100);
@@ -40,7 +37,10 @@ bool IsShotName(const std::string& name) {
 
 Core::Core(Settings settings, const std::vector<ReplayOutcome>& replayed, TimePoint replay_begun, TimePoint replay_done,
            std::vector<v1::Discharged> traces)
-    : settings_(std::move(settings)), traces_(std::move(traces)), started_(replay_begun) {
+    : settings_(std::move(settings)),
+      approvals_(ApprovalRulesOrNone(settings_.policy)),
+      traces_(std::move(traces)),
+      started_(replay_begun) {
   for (const ReplayOutcome& one : replayed) {
     const std::string& shot = one.record.fault().shot();
     if (!IsShotName(shot)) {
@@ -141,6 +141,9 @@ void Core::OnLinkUp(Actions& actions) {
   *hello.mutable_open() = Open().open();
   hello.set_max_hold_ns(ToNanos(settings_.policy.max_hold()).count());
   for (const std::string& kind : settings_.policy.faults()) hello.add_policy_faults(kind);
+  hello.set_approvals(approvals_.wanted);
+  for (const ApproverKey& approver : approvals_.approvers) hello.add_approver_keys(approver.key.id());
+  hello.set_approvals_waived(approvals_.waived);
   actions.push_back(Say{std::move(says)});
 }
 
@@ -160,17 +163,10 @@ void Core::OnHeard(Heard heard, TimePoint now, Actions& actions) {
       actions.push_back(DoWatch{std::move(*says.mutable_watch())});
       break;
     case v1::CoordinatorSays::kPrepare:
-      OnPrepare(says.prepare(), now, actions);
+      OnPrepare(says.prepare(), heard.wall_s, actions);
       break;
     case v1::CoordinatorSays::kArm:
-      if (Shot* shot = Find(says.arm().shot())) {
-        shot->OnArm(FromNanos(says.arm().fire_at_node_ns()), now, actions);
-      } else {
-        v1::AgentSays answer;
-        answer.mutable_armed()->set_shot(says.arm().shot());
-        answer.mutable_armed()->set_problem("arm shot " + says.arm().shot() + ": it was not prepared here");
-        actions.push_back(Say{std::move(answer)});
-      }
+      OnArm(says.arm(), heard.wall_s, now, actions);
       break;
     case v1::CoordinatorSays::kCancel:
       EndOne(says.cancel().shot(), "cancelled", now, actions);
@@ -221,37 +217,22 @@ Nanos Core::HoldFor(const v1::Prepare& prepare) const {
   return asked > Nanos(0) ? std::min(asked, allowed) : allowed;
 }
 
-std::string Core::PolicyRefusal(const v1::AimedFault& fault) const {
-  const auto& policy = settings_.policy;
-  const auto contains = [](const auto& list, const std::string& what) {
-    return std::find(list.begin(), list.end(), what) != list.end();
-  };
-  if (!policy.shadow()) return "this node's policy does not say that it is of a shadow partition";
-  if (!contains(policy.faults(), fault.kind())) return "this node's policy does not allow " + fault.kind();
-  if (ToNanos(policy.max_hold()) <= Nanos(0)) return "this node's policy allows no fault any time";
-  const std::string& interface = fault.target().link().name();
-  if (fault.target().has_link() && (interface == "lo" || contains(policy.protect_interfaces(), interface))) {
-    return "this node's policy protects the interface " + interface;
+void Core::OnArm(const v1::Arm& arm, std::optional<int64_t> wall_s, TimePoint now, Actions& actions) {
+  Shot* const shot = Find(arm.shot());
+  std::string problem = shot == nullptr ? "it was not prepared here" : "";
+  // What was approved when it was prepared may have expired since.
+  if (shot != nullptr && shot->phase() == Shot::Phase::kPrepared) problem = ApprovalRefusal(shot->ask(), wall_s);
+  if (problem.empty()) {
+    shot->OnArm(FromNanos(arm.fire_at_node_ns()), now, actions);
+    return;
   }
-  return "";
+  v1::AgentSays answer;
+  answer.mutable_armed()->set_shot(arm.shot());
+  answer.mutable_armed()->set_problem("arm shot " + arm.shot() + ": " + problem);
+  actions.push_back(Say{std::move(answer)});
 }
 
-std::string Core::Refusal(const v1::Prepare& prepare) const {
-  const v1::AimedFault& fault = prepare.fault();
-  if (shutting_down_) return "the agent is shutting down";
-  if (lease_ <= Nanos(0)) return lease_refusal_.empty() ? "no run is under way here" : lease_refusal_;
-  if (!IsShotName(fault.shot())) return "its name is not plain letters, digits, '.', '-' and '_'";
-  if (fault.run_id() != run_id_) return "it is of run " + fault.run_id() + ", and this is run " + run_id_;
-  if (shots_.size() >= kMostShots) return "too many shots in one run";
-  if (!unreadable_.empty()) {
-    return "the undo record " + unreadable_.front().resource() + " cannot be read; next: triodrill-undo --list";
-  }
-  if (FindFaultRow(fault.kind()) == nullptr) return "this agent knows no fault " + fault.kind();
-  if (KindOf(fault.with()) != fault.kind()) return "its parameters are not those of " + fault.kind();
-  return PolicyRefusal(fault);
-}
-
-void Core::OnPrepare(const v1::Prepare& prepare, TimePoint, Actions& actions) {
+void Core::OnPrepare(const v1::Prepare& prepare, std::optional<int64_t> wall_s, Actions& actions) {
   const std::string& id = prepare.fault().shot();
   // A name is one shot's within a plan; a run may carry out several plans, one after the other.
   if (const Shot* known = Find(id);
@@ -267,7 +248,7 @@ void Core::OnPrepare(const v1::Prepare& prepare, TimePoint, Actions& actions) {
     }
     return;
   }
-  if (const std::string refusal = Refusal(prepare); !refusal.empty()) {
+  if (const std::string refusal = Refusal(prepare, wall_s); !refusal.empty()) {
     actions.push_back(Say{PreparedProblem(id, "prepare shot " + id + ": " + refusal)});
     return;
   }

@@ -15,6 +15,7 @@
 #include "injectors/agent/events.h"
 #include "injectors/agent/shot.h"
 #include "injectors/journal/journal.h"
+#include "triodrill/signed/approval.h"
 #include "triodrill/v1/drill.pb.h"
 
 namespace triodrill::agent {
@@ -52,16 +53,18 @@ class Core {
   void OnLinkDown(Actions& actions);
   void OnHeard(Heard heard, TimePoint now, Actions& actions);
   void OnWelcome(const v1::Welcome& welcome, TimePoint now, Actions& actions);
-  void OnPrepare(const v1::Prepare& prepare, TimePoint now, Actions& actions);
+  void OnPrepare(const v1::Prepare& prepare, std::optional<int64_t> wall_s, Actions& actions);
+  void OnArm(const v1::Arm& arm, std::optional<int64_t> wall_s, TimePoint now, Actions& actions);
   void OnPrepareEnded(PrepareEnded ended, TimePoint now, Actions& actions);
   void OnTick(TimePoint now, Actions& actions);
   void EndAll(const std::string& reason, TimePoint now, Actions& actions);
   void EndOne(const std::string& shot, const std::string& reason, TimePoint now, Actions& actions);
   // What is said of a shot of this run that another process has undone; nullopt if there is no trace of it.
   std::optional<v1::Reverted> Traced(const std::string& shot) const;
-  // "" if the node's policy and state allow it.
-  std::string Refusal(const v1::Prepare& prepare) const;
+  // "" if the node's policy and state allow it. These three are in refusal.cc.
+  std::string Refusal(const v1::Prepare& prepare, std::optional<int64_t> wall_s) const;
   std::string PolicyRefusal(const v1::AimedFault& fault) const;
+  std::string ApprovalRefusal(const v1::Prepare& prepare, std::optional<int64_t> wall_s) const;
   // In words, which shot holds a resource of the record; "" if none does.
   std::string WhoHoldsAResourceOf(const v1::UndoRecord& record) const;
   Nanos HoldFor(const v1::Prepare& prepare) const;
@@ -72,6 +75,7 @@ class Core {
   std::optional<TimePoint> LeaseEnd() const;
 
   const Settings settings_;
+  const ApprovalRules approvals_;
   std::map<std::string, Shot> shots_;
   const std::vector<v1::Discharged> traces_;
   const TimePoint started_;
@@ -86,6 +90,9 @@ class Core {
   TimePoint next_heartbeat_;
   std::deque<std::pair<TimePoint, v1::AgentSays>> said_;
 };
+
+// The policy's rules; where they cannot be read, those by which nobody may approve anything.
+ApprovalRules ApprovalRulesOrNone(const v1::AgentPolicySpec& policy);
 
 // A shot's name is also a file's name.
 bool IsShotName(const std::string& name);

@@ -1,6 +1,8 @@
 // What the agent's core is told and what it asks for: values only.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,7 +20,8 @@ struct LinkUp {};  // a stream to the coordinator is there: it wants a Hello
 struct LinkDown {};
 struct Heard {
   v1::CoordinatorSays says;
-  TimePoint at;  // when it was read off the stream
+  TimePoint at;                                  // when it was read off the stream
+  std::optional<int64_t> wall_s = std::nullopt;  // CLOCK_REALTIME then, for what expires; nullopt: it cannot be read
 };
 struct Tick {};  // time has passed
 struct ShutDown {};

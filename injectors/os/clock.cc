@@ -25,6 +25,12 @@ TimePoint SystemClock::Now() { return TimePoint(Read(CLOCK_MONOTONIC)); }
 Nanos SinceBoot() { return Read(CLOCK_BOOTTIME); }
 Nanos WallTime() { return Read(CLOCK_REALTIME); }
 
+std::optional<int64_t> WallSeconds() {
+  timespec now{};
+  if (::clock_gettime(CLOCK_REALTIME, &now) != 0) return std::nullopt;
+  return now.tv_sec;
+}
+
 bool LookUntil(Nanos limit, const std::function<bool()>& done) {
   const Nanos end = Read(CLOCK_MONOTONIC) + limit;
   while (!done()) {

@@ -1,7 +1,9 @@
 // The one place of injectors/ that reads a clock or waits. Any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "triodrill/time.h"
 
@@ -18,6 +20,9 @@ Nanos SinceBoot();
 
 // CLOCK_REALTIME, for people; decides nothing.
 Nanos WallTime();
+
+// The same in whole seconds, for what was signed elsewhere and expires; nullopt where the clock cannot be read.
+std::optional<int64_t> WallSeconds();
 
 // Looks at `done` until it says true, for at most `limit`; false if it never did. For states of the kernel that have no
 // event to wait on (/proc, cgroup files): there is a millisecond between two looks. Always looks at least once.

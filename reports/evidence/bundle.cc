@@ -7,7 +7,6 @@
 
 #include "reports/evidence/archive.h"
 #include "reports/evidence/files.h"
-#include "reports/evidence/timeline_reader.h"
 #include "triodrill/schema/json.h"
 
 namespace triodrill {
@@ -38,19 +37,6 @@ Result<std::string> ReadIfThere(const std::string& path) {
   Result<std::string> bytes = ReadWholeFile(path);
   if (!bytes.ok() && absl::IsNotFound(bytes.status())) return std::string();
   return bytes;
-}
-
-Status ReadTimelineInto(LoadedBundle& bundle, const std::string& path) {
-  TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-  TimelineReader reader;
-  Status read = reader.Add(text);
-  if (read.ok()) {
-    bundle.timeline_head = reader.head();
-    Result<Timeline> timeline = reader.Finish();
-    read = timeline.status();
-    if (read.ok()) bundle.timeline = *std::move(timeline);
-  }
-  return read.ok() ? read : Status(read.code(), absl::StrCat(path, ": ", read.message()));
 }
 
 // Empty if there is no RunStarted.
@@ -122,7 +108,7 @@ Result<LoadedBundle> LoadBundle(const std::string& named) {
   if (Status read = FromJson(plan, bundle.plan); !read.ok()) {
     return absl::DataLossError(absl::StrCat(path(kPlanFile), ": ", read.message()));
   }
-  TRIODRILL_RETURN_IF_ERROR(ReadTimelineInto(bundle, path(kTimelineFile)));
+  TRIODRILL_ASSIGN_OR_RETURN(bundle.timeline, ReadTimeline(path(kTimelineFile), &bundle.timeline_head));
   const std::string said = SaidDigest(bundle.timeline);
   if (!said.empty() && said != Sha256Hex(plan)) {
     return absl::DataLossError(absl::StrCat(path(kPlanFile), ": digest ", Sha256Hex(plan),

@@ -25,17 +25,16 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return Ok();
 }
 
-}  // namespace
-
-Result<std::string> ReadWholeFile(const std::string& path) {
+// `expect` is told the file's size before the first piece.
+Status ReadPieces(const std::string& path, const std::function<void(size_t)>& expect,
+                  const std::function<Status(std::string_view)>& take) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus("open", path);
   const absl::Cleanup close = [fd] { ::close(fd); };
   struct stat status {};
   if (::fstat(fd, &status) != 0) return ErrnoStatus("stat", path);
   if (!S_ISREG(status.st_mode)) return absl::InvalidArgumentError(absl::StrCat("read ", path, ": not a plain file"));
-  std::string bytes;
-  bytes.reserve(static_cast<size_t>(status.st_size));
+  expect(static_cast<size_t>(status.st_size));
   std::array<char, 1 << 16> buffer;
   for (;;) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
@@ -43,9 +42,27 @@ Result<std::string> ReadWholeFile(const std::string& path) {
       if (errno == EINTR) continue;
       return ErrnoStatus("read", path);
     }
-    if (count == 0) return bytes;
-    bytes.append(buffer.data(), static_cast<size_t>(count));
+    if (count == 0) return Ok();
+    TRIODRILL_RETURN_IF_ERROR(take({buffer.data(), static_cast<size_t>(count)}));
   }
+}
+
+}  // namespace
+
+Result<std::string> ReadWholeFile(const std::string& path) {
+  std::string bytes;
+  TRIODRILL_RETURN_IF_ERROR(ReadPieces(
+      path, [&](size_t size) { bytes.reserve(size); },
+      [&](std::string_view piece) {
+        bytes += piece;
+        return Ok();
+      }));
+  return bytes;
+}
+
+Status ReadFileInPieces(const std::string& path, const std::function<Status(std::string_view)>& take) {
+  return ReadPieces(
+      path, [](size_t) {}, take);
 }
 
 Status WriteWholeFile(const std::string& path, std::string_view bytes) {

@@ -2,6 +2,7 @@
 // database have ways of their own.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@
 namespace triodrill {
 
 Result<std::string> ReadWholeFile(const std::string& path);
+
+// The same in pieces, through one buffer of fixed size. Ends at the first error of `take`.
+Status ReadFileInPieces(const std::string& path, const std::function<Status(std::string_view)>& take);
 
 // Writes PATH.tmp, syncs it, renames it over PATH, syncs the directory.
 Status WriteWholeFile(const std::string& path, std::string_view bytes);

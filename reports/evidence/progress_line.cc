@@ -85,14 +85,14 @@ class Walker {
     rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
     return true;
   }
-  bool Text(std::string& text) {
+  bool Text(std::string_view& text) {
     if (!Take("\"")) return false;
     const size_t end = rest_.find('"');
     if (end == std::string_view::npos || end == 0) return false;
     for (const char c : rest_.substr(0, end)) {
       if (c < 0x20 || c == '\\') return false;  // and all that is not ASCII, whose sign is set
     }
-    text.assign(rest_.substr(0, end));
+    text = rest_.substr(0, end);
     rest_.remove_prefix(end + 1);
     return true;
   }
@@ -110,29 +110,28 @@ class Walker {
 };
 
 // True if the member is not there, or there and read.
-template <typename Integer, typename Set>
-bool MaybeNumber(Walker& walker, std::string_view key, Set set) {
-  if (!walker.Key(key)) return true;
-  Integer value = 0;
-  if (!walker.Number(value)) return false;
-  set(value);
-  return true;
+template <typename Integer>
+bool MaybeNumber(Walker& walker, std::string_view key, Integer& value) {
+  return !walker.Key(key) || walker.Number(value);
 }
 
-bool MaybeText(Walker& walker, std::string_view key, std::string& text) {
+bool MaybeText(Walker& walker, std::string_view key, std::string_view& text) {
   return !walker.Key(key) || walker.Text(text);
 }
 
-bool ReadInstant(Walker& walker, v1::Instant& at) {
-  return walker.Open() && MaybeNumber<int64_t>(walker, kEarliest, [&](int64_t ns) { at.set_earliest_ns(ns); }) &&
-         MaybeNumber<int64_t>(walker, kLatest, [&](int64_t ns) { at.set_latest_ns(ns); }) && walker.Close();
+bool ReadInstant(Walker& walker, Instant& at) {
+  int64_t earliest_ns = 0;
+  int64_t latest_ns = 0;
+  if (!walker.Open() || !MaybeNumber(walker, kEarliest, earliest_ns) || !MaybeNumber(walker, kLatest, latest_ns)) {
+    return false;
+  }
+  at = {FromNanos(earliest_ns), FromNanos(latest_ns)};
+  return walker.Close();
 }
 
-bool ReadProgress(Walker& walker, v1::Progress& progress) {
-  return walker.Open() && MaybeText(walker, kSlot, *progress.mutable_slot()) &&
-         MaybeText(walker, kNode, *progress.mutable_node()) &&
-         MaybeNumber<int32_t>(walker, kRank, [&](int32_t rank) { progress.set_rank(rank); }) &&
-         MaybeNumber<int64_t>(walker, kStep, [&](int64_t step) { progress.set_step(step); }) && walker.Close();
+bool ReadProgress(Walker& walker, ProgressLine& said) {
+  return walker.Open() && MaybeText(walker, kSlot, said.slot) && MaybeText(walker, kNode, said.node) &&
+         MaybeNumber(walker, kRank, said.rank) && MaybeNumber(walker, kStep, said.row.step) && walker.Close();
 }
 
 }  // namespace
@@ -157,14 +156,13 @@ void AppendProgressFact(const v1::Fact& fact, std::string& out) {
   writer.Close();
 }
 
-bool ReadProgressFact(std::string_view json, v1::Fact& fact) {
-  fact.Clear();
+bool ReadProgressLine(std::string_view json, ProgressLine& said) {
+  said = {};
   Walker walker(json);
-  if (!walker.Open() || !MaybeNumber<int64_t>(walker, kSequence, [&](int64_t n) { fact.set_sequence(n); }))
-    return false;
-  if (walker.Key(kAt) && !ReadInstant(walker, *fact.mutable_at())) return false;
-  return MaybeNumber<int32_t>(walker, kTrial, [&](int32_t trial) { fact.set_trial(trial); }) && walker.Key(kProgress) &&
-         ReadProgress(walker, *fact.mutable_progress()) && walker.Close() && walker.AtEnd();
+  if (!walker.Open() || !MaybeNumber(walker, kSequence, said.row.sequence)) return false;
+  if (walker.Key(kAt) && !ReadInstant(walker, said.row.at)) return false;
+  return MaybeNumber(walker, kTrial, said.row.trial) && walker.Key(kProgress) && ReadProgress(walker, said) &&
+         walker.Close() && walker.AtEnd();
 }
 
 }  // namespace triodrill

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "reports/evidence/progress_table.h"
 #include "triodrill/v1/timeline.pb.h"
 
 namespace triodrill {
@@ -13,8 +14,15 @@ namespace triodrill {
 // `fact` has `progress`. Appends what AppendJson would.
 void AppendProgressFact(const v1::Fact& fact, std::string& out);
 
+// What a line says; the texts are in it.
+struct ProgressLine {
+  ProgressRow row;  // but its source
+  std::string_view slot, node;
+  int32_t rank = 0;
+};
+
 // False for anything but the canonical text of such a fact without an escape in it, also for what is only spelled
-// otherwise: FromJson decides about that. `fact` is then of no use.
-bool ReadProgressFact(std::string_view json, v1::Fact& fact);
+// otherwise: FromJson decides about that. `said` is then of no use.
+bool ReadProgressLine(std::string_view json, ProgressLine& said);
 
 }  // namespace triodrill

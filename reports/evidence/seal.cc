@@ -1,7 +1,7 @@
 #include "reports/evidence/seal.h"
 
-#include "reports/evidence/dsse.h"
 #include "reports/evidence/files.h"
+#include "triodrill/signed/dsse.h"
 
 namespace triodrill {
 namespace {

@@ -6,7 +6,6 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,14 +41,6 @@ Status OpensslError(std::string_view what) {
 
 // OpenSSL would ask on the terminal.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return -1; }
-
-Result<std::string> DerId(EVP_PKEY* key) {
-  unsigned char* der = nullptr;
-  const int size = i2d_PUBKEY(key, &der);
-  if (size <= 0) return OpensslError("encode public key");
-  const absl::Cleanup free = [der] { OPENSSL_free(der); };
-  return Sha256Hex({reinterpret_cast<const char*>(der), static_cast<size_t>(size)});
-}
 
 Result<std::string> PemOf(EVP_PKEY* key, bool secret) {
   const Bio bio(BIO_new(BIO_s_secmem()), &BIO_free);
@@ -87,31 +78,15 @@ Result<std::string> ReadPem(const std::string& path) {
 
 }  // namespace
 
-Result<PublicKey> PublicKey::Load(const std::string& path) {
-  TRIODRILL_ASSIGN_OR_RETURN(const std::string pem, ReadPem(path));
-  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
-  Key key = Owned(bio ? PEM_read_bio_PUBKEY(bio.get(), nullptr, &NoPassphrase, nullptr) : nullptr);
-  if (!key) return WrongKey(path, "not a public key in PEM", "give the signing.pub that `triodrill keygen` made");
-  if (EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) {
-    return WrongKey(path, "not an Ed25519 key", "give the signing.pub that `triodrill keygen` made");
-  }
-  TRIODRILL_ASSIGN_OR_RETURN(std::string id, DerId(key.get()));
-  return PublicKey(std::move(key), std::move(id));
-}
-
-bool PublicKey::Verifies(std::string_view bytes, std::string_view signature) const {
-  if (signature.size() != kSignatureBytes) return false;
-  const Context context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
-  const bool good =
-      context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
-      EVP_DigestVerify(context.get(), Bytes(signature), signature.size(), Bytes(bytes), bytes.size()) == 1;
-  ERR_clear_error();
-  return good;
+Result<PublicKey> LoadPublicKey(const std::string& path) {
+  TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  Result<PublicKey> key = PublicKey::Parse(text);
+  if (!key.ok()) return absl::InvalidArgumentError(Cat("read key ", path, ": ", std::string(key.status().message())));
+  return key;
 }
 
 Result<SigningKey> SigningKey::Of(Key key) {
-  TRIODRILL_ASSIGN_OR_RETURN(std::string id, DerId(key.get()));
-  PublicKey public_key(key, std::move(id));
+  TRIODRILL_ASSIGN_OR_RETURN(PublicKey public_key, PublicKey::Of(key));
   return SigningKey(std::move(key), std::move(public_key));
 }
 

@@ -9,29 +9,15 @@
 #include <string_view>
 #include <utility>
 
+#include "triodrill/signed/public_key.h"
 #include "triodrill/status.h"
-
-struct evp_pkey_st;
 
 namespace triodrill {
 
 inline constexpr std::string_view kPrivateKeyFile = "signing.key";
 inline constexpr std::string_view kPublicKeyFile = "signing.pub";
 
-class PublicKey {
- public:
-  static Result<PublicKey> Load(const std::string& path);
-
-  bool Verifies(std::string_view bytes, std::string_view signature) const;
-  // SHA-256 of the DER form, in hex: what an envelope names its key by.
-  const std::string& id() const { return id_; }
-
- private:
-  friend class SigningKey;
-  PublicKey(std::shared_ptr<evp_pkey_st> key, std::string id) : key_(std::move(key)), id_(std::move(id)) {}
-  std::shared_ptr<evp_pkey_st> key_;
-  std::string id_;
-};
+Result<PublicKey> LoadPublicKey(const std::string& path);
 
 class SigningKey {
  public:

@@ -23,11 +23,14 @@ constexpr size_t kSuffixLength = kChainKey.size() + kDigestLength + kChainEnd.si
 
 std::string Genesis() { return std::string(kDigestLength, '0'); }
 
+Status InOrder(const Instant& at) {
+  if (at.earliest <= at.latest) return Ok();
+  return absl::InvalidArgumentError(
+      absl::StrCat("fact ends at ", ToNanos(at.latest), " ns, before it begins at ", ToNanos(at.earliest), " ns"));
+}
+
 Status Sound(const v1::Fact& fact) {
-  if (fact.at().latest_ns() < fact.at().earliest_ns()) {
-    return absl::InvalidArgumentError(absl::StrCat("fact ends at ", fact.at().latest_ns(), " ns, before it begins at ",
-                                                   fact.at().earliest_ns(), " ns"));
-  }
+  TRIODRILL_RETURN_IF_ERROR(InOrder(ToInstant(fact.at())));
   if (fact.what_case() == v1::Fact::WHAT_NOT_SET) return absl::InvalidArgumentError("fact says nothing");
   return Ok();
 }
@@ -39,12 +42,12 @@ Status Corrupt(int64_t line, const std::string& what) {
 
 void JudgeCompleteness(Timeline& timeline) {
   if (!timeline.problem.empty()) return;
-  timeline.complete = !timeline.facts.empty() && timeline.facts.back().has_run_ended();
+  timeline.complete = timeline.EndsWithRunEnded();
   if (!timeline.complete) timeline.problem = "it does not end with RunEnded: its writer died before the run was over";
 }
 
-// One whole line; `previous` becomes its digest.
-Result<v1::Fact> ParseLine(std::string_view line, int64_t number, std::string& previous) {
+// One whole line; `previous` becomes its digest, and `json` the fact that it holds.
+Status Unchain(std::string_view line, int64_t number, std::string& previous, std::string& json) {
   if (line.size() <= kSuffixLength) return Corrupt(number, "too short to be a fact");
   const std::string_view suffix = line.substr(line.size() - kSuffixLength);
   if (!suffix.starts_with(kChainKey) || !suffix.ends_with(kChainEnd)) {
@@ -54,19 +57,48 @@ Result<v1::Fact> ParseLine(std::string_view line, int64_t number, std::string& p
     return Corrupt(number, "\"prev\" is not the digest of the line before");
   }
   previous = Sha256Hex(line);
-  const std::string json = std::string(line.substr(0, line.size() - kSuffixLength)) + "}";
+  json.assign(line.substr(0, line.size() - kSuffixLength)).push_back('}');
+  return Ok();
+}
+
+Status InPlace(int64_t sequence, int64_t number) {
+  if (sequence == number - 1) return Ok();
+  return Corrupt(number, absl::StrCat("sequence ", sequence, " where ", number - 1, " belongs"));
+}
+
+Status AddProgress(const ProgressLine& said, int64_t number, ProgressTable& progress) {
+  TRIODRILL_RETURN_IF_ERROR(InPlace(said.row.sequence, number));
+  if (Status sound = InOrder(said.row.at); !sound.ok()) return Corrupt(number, std::string(sound.message()));
+  progress.Add(said.row, said.slot, said.node, said.rank);
+  return Ok();
+}
+
+Status AddFact(const std::string& json, int64_t number, Timeline& timeline) {
   v1::Fact fact;
-  if (!ReadProgressFact(json, fact)) {
-    if (Status read = FromJson(json, fact); !read.ok()) return Corrupt(number, std::string(read.message()));
-  }
-  if (fact.sequence() != number - 1) {
-    return Corrupt(number, absl::StrCat("sequence ", fact.sequence(), " where ", number - 1, " belongs"));
-  }
+  if (Status read = FromJson(json, fact); !read.ok()) return Corrupt(number, std::string(read.message()));
+  TRIODRILL_RETURN_IF_ERROR(InPlace(fact.sequence(), number));
   if (Status sound = Sound(fact); !sound.ok()) return Corrupt(number, std::string(sound.message()));
-  return fact;
+  timeline.Add(std::move(fact));
+  return Ok();
 }
 
 }  // namespace
+
+Instant ToInstant(const v1::Instant& instant) {
+  return {FromNanos(instant.earliest_ns()), FromNanos(instant.latest_ns())};
+}
+
+void Timeline::Add(v1::Fact fact) {
+  if (!fact.has_progress()) return facts.push_back(std::move(fact));
+  const v1::Progress& said = fact.progress();
+  progress.Add({.sequence = fact.sequence(), .at = ToInstant(fact.at()), .step = said.step(), .trial = fact.trial()},
+               said.slot(), said.node(), said.rank());
+}
+
+bool Timeline::EndsWithRunEnded() const {
+  return !facts.empty() && facts.back().has_run_ended() &&
+         (progress.empty() || progress.rows().back().sequence < facts.back().sequence());
+}
 
 Status MemorySink::Append(v1::Fact fact) {
   TRIODRILL_RETURN_IF_ERROR(Sound(fact));
@@ -77,7 +109,7 @@ Status MemorySink::Append(v1::Fact fact) {
 
 Timeline MemorySink::Snapshot() const {
   Timeline timeline;
-  timeline.facts = facts_;
+  for (const v1::Fact& fact : facts_) timeline.Add(fact);
   JudgeCompleteness(timeline);
   return timeline;
 }
@@ -132,9 +164,10 @@ Status TimelineWriter::Sync() {
 TimelineReader::TimelineReader() : previous_(Genesis()) {}
 
 Status TimelineReader::Line(std::string_view line) {
-  TRIODRILL_ASSIGN_OR_RETURN(v1::Fact fact, ParseLine(line, ++number_, previous_));
-  timeline_.facts.push_back(std::move(fact));
-  return Ok();
+  TRIODRILL_RETURN_IF_ERROR(Unchain(line, ++number_, previous_, json_));
+  ProgressLine said;
+  return ReadProgressLine(json_, said) ? AddProgress(said, number_, timeline_.progress)
+                                       : AddFact(json_, number_, timeline_);
 }
 
 Status TimelineReader::Add(std::string_view piece) {
@@ -166,12 +199,15 @@ Result<Timeline> ParseTimeline(std::string_view text) {
   return reader.Finish();
 }
 
-Result<Timeline> ReadTimeline(const std::string& path) {
-  TRIODRILL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-  Result<Timeline> timeline = ParseTimeline(text);
-  if (!timeline.ok()) {
-    return Status(timeline.status().code(), absl::StrCat(path, ": ", timeline.status().message()));
-  }
+Result<Timeline> ReadTimeline(const std::string& path, std::string* head) {
+  const auto named = [&](const Status& status) {
+    return status.ok() ? status : Status(status.code(), absl::StrCat(path, ": ", status.message()));
+  };
+  TimelineReader reader;
+  TRIODRILL_RETURN_IF_ERROR(ReadFileInPieces(path, [&](std::string_view piece) { return named(reader.Add(piece)); }));
+  if (head != nullptr) *head = reader.head();
+  Result<Timeline> timeline = reader.Finish();
+  if (!timeline.ok()) return named(timeline.status());
   return timeline;
 }
 

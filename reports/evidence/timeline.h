@@ -10,10 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/evidence/progress_table.h"
 #include "triodrill/status.h"
 #include "triodrill/v1/timeline.pb.h"
 
 namespace triodrill {
+
+Instant ToInstant(const v1::Instant& instant);
 
 // Where facts go. Implementations: TimelineWriter, MemorySink.
 class FactSink {
@@ -25,9 +28,15 @@ class FactSink {
 
 // A finished or unfinished sequence of facts. A value; nothing below the timeline touches a file.
 struct Timeline {
-  std::vector<v1::Fact> facts;  // by sequence
+  std::vector<v1::Fact> facts;  // all but progress, by sequence
+  ProgressTable progress;       // by sequence
   bool complete = false;        // the writer lived to write RunEnded, and nothing was cut off
   std::string problem;          // why it is not complete
+
+  // To where it belongs; `fact` comes after all that are there.
+  void Add(v1::Fact fact);
+  size_t size() const { return facts.size() + progress.size(); }
+  bool EndsWithRunEnded() const;
 };
 
 // Keeps the facts, for tests and for whoever measures while the run goes on.
@@ -71,6 +80,7 @@ class TimelineWriter : public FactSink {
 // Checks the chain, the sequence numbers and the instants. A line cut at the end means that the writer died: the facts
 // before it are returned with complete = false. Anything else wrong, anywhere, is DataLoss with the line's number.
 Result<Timeline> ParseTimeline(std::string_view text);
-Result<Timeline> ReadTimeline(const std::string& path);
+// In pieces. `head`, if given, becomes the SHA-256 of the last whole line.
+Result<Timeline> ReadTimeline(const std::string& path, std::string* head = nullptr);
 
 }  // namespace triodrill

@@ -24,6 +24,7 @@ class TimelineReader {
   Timeline timeline_;
   std::string cut_;  // what came of the line that is not over
   std::string previous_;
+  std::string json_;  // of the line that is read, its room used again
   int64_t number_ = 0;
 };
 

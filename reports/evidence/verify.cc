@@ -5,14 +5,15 @@
 
 #include "absl/strings/str_join.h"
 #include "reports/evidence/archive.h"
-#include "reports/evidence/dsse.h"
 #include "reports/evidence/files.h"
 #include "reports/evidence/seal.h"
 #include "reports/evidence/sha256.h"
 #include "reports/evidence/timeline_reader.h"
+#include "reports/evidence/verify_approvals.h"
 #include "reports/render/escape.h"
 #include "reports/render/number.h"
 #include "triodrill/schema/json.h"
+#include "triodrill/signed/dsse.h"
 #include "triodrill/text.h"
 
 namespace triodrill {
@@ -45,7 +46,7 @@ class Look {
     if (going) {
       TRIODRILL_ASSIGN_OR_RETURN(going, Manifest());
     }
-    if (going) going = Files() && Chain() && Plan() && Again() && Statement();
+    if (going) going = Files() && Chain() && Plan() && Approvals() && Again() && Statement();
     Complete(going);
     Conclude();
     return std::move(found_);
@@ -154,7 +155,7 @@ class Look {
     return bytes;
   }
 
-  int64_t Facts() const { return static_cast<int64_t>(timeline_.facts.size()); }
+  int64_t Facts() const { return static_cast<int64_t>(timeline_.size()); }
 
   bool Chain() {
     TimelineReader reader;
@@ -188,6 +189,11 @@ class Look {
                  Cat("the run's first fact names this plan: ", fact.run_started().plan_digest()));
     }
     return Add("plan", Proof::kRefuted, "the timeline does not say under which plan it was written");
+  }
+
+  bool Approvals() {
+    std::optional<ProofStep> step = ApprovalStep(plan_, timeline_);
+    return !step || Add(step->name, step->proof, step->text);
   }
 
   bool Again() {

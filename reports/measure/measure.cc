@@ -105,12 +105,12 @@ void Cover(const char* step, bool seen, std::string evidence, const Rules& rules
 // The first progress of a slot that did not serve before: a spare took over.
 std::optional<Span> SpareTookOver(const TrialFacts& facts, const Onset& onset, const TrialTrio& trial,
                                   std::string& evidence) {
-  for (const v1::Fact* fact : facts.progress) {
-    const std::string& slot = fact->progress().slot();
-    if (slot.empty() || Precedes(InstantOf(*fact), onset.t0)) continue;
+  for (const ProgressRow* row : facts.progress) {
+    const std::string& slot = facts.table->SlotOf(*row);
+    if (slot.empty() || Precedes(row->at, onset.t0)) continue;
     if (std::find(trial.members.begin(), trial.members.end(), slot) != trial.members.end()) continue;
     evidence = absl::StrCat("progress of ", slot, ", which did not serve before");
-    return Between(onset.t0, InstantOf(*fact));
+    return Between(onset.t0, row->at);
   }
   return std::nullopt;
 }
@@ -267,6 +267,9 @@ RunFacts MeasureRun(const Timeline& timeline) {
     }
     if (InstantOf(fact).latest > run.ended.latest) run.ended = InstantOf(fact);
   }
+  for (const ProgressRow& row : timeline.progress.rows()) {
+    if (row.at.latest > run.ended.latest) run.ended = row.at;
+  }
   for (const auto& [node, error] : clocks) run.clocks.push_back(error);
   return run;
 }
@@ -280,6 +283,7 @@ Trio Measure(const v1::Plan& plan, const Timeline& timeline) {
   const auto& simulated = plan.partition().spec().environment().simulated();
   trio.simulated.assign(simulated.begin(), simulated.end());
   trio.run = MeasureRun(timeline);
+  trio.run.origin = MeasureOrigin(plan, timeline);
   const v1::PipelineSpec& pipeline = plan.pipeline().spec();
   if (pipeline.has_monitoring() || pipeline.has_slurm()) {
     trio.run.monitoring = MeasureMonitoring(timeline, pipeline.has_monitoring());

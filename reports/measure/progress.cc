@@ -50,16 +50,20 @@ Nanos LongestWindow(const Steadiness& steadiness) {
 
 }  // namespace
 
-JobProgress FollowProgress(const FactList& progress) {
+JobProgress FollowProgress(const TrialFacts& facts) {
   JobProgress job;
-  std::map<std::string, int> epochs;  // of each slot
+  if (facts.table == nullptr) return job;
+  const std::vector<std::string>& slots = facts.table->slots();
+  std::vector<std::vector<SlotStep>> of_slot(slots.size());
+  std::vector<int> epochs(slots.size());
   int epoch = 0;
   int64_t highest = -1;  // in this epoch
-  for (const v1::Fact* fact : progress) {
-    const v1::Progress& said = fact->progress();
-    SlotStep seen{.step = said.step(), .at = InstantOf(*fact)};
-    std::vector<SlotStep>& own = job.slots[said.slot()];
-    int& own_epoch = epochs[said.slot()];
+  job.all.reserve(facts.progress.size());
+  for (const ProgressRow* row : facts.progress) {
+    SlotStep seen{.step = row->step, .at = row->at};
+    const uint32_t slot = facts.table->SourceOf(*row).slot_number;
+    std::vector<SlotStep>& own = of_slot[slot];
+    int& own_epoch = epochs[slot];
     seen.again = !own.empty() && seen.step <= own.back().step;
     if (seen.again) ++own_epoch;
     own.push_back(seen);
@@ -71,6 +75,9 @@ JobProgress FollowProgress(const FactList& progress) {
     if (seen.step <= highest) continue;
     highest = seen.step;
     job.steps.push_back({.step = seen.step, .at = seen.at, .epoch = epoch});
+  }
+  for (size_t slot = 0; slot < slots.size(); ++slot) {
+    if (!of_slot[slot].empty()) job.slots.emplace(slots[slot], std::move(of_slot[slot]));
   }
   return job;
 }

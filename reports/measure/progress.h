@@ -33,7 +33,7 @@ struct JobProgress {
   std::vector<SlotStep> all;                           // of any slot, by instant
 };
 
-JobProgress FollowProgress(const FactList& progress);
+JobProgress FollowProgress(const TrialFacts& facts);
 
 // What steady means in one trial.
 struct Steadiness {

@@ -251,7 +251,7 @@ SlotSet MembersOfJob(const TrialFacts& facts, const Onset& onset) {
 
 void MeasureRecovery(const TrialFacts& facts, const Onset& onset, const Topology& topology, double theta,
                      Nanos deadline, TrialTrio& trial) {
-  const JobProgress job = FollowProgress(facts.progress);
+  const JobProgress job = FollowProgress(facts);
   const int64_t high_water = HighWater(job, facts, onset);
   Steadiness steadiness = SteadinessOf(facts, onset, theta, high_water);
   trial.high_water_step = high_water;

@@ -9,11 +9,13 @@
 namespace triodrill {
 namespace {
 
-void SortByInstant(FactList& facts) {
-  std::stable_sort(facts.begin(), facts.end(), [](const v1::Fact* a, const v1::Fact* b) {
-    return std::tuple(a->at().latest_ns(), a->at().earliest_ns(), a->sequence()) <
-           std::tuple(b->at().latest_ns(), b->at().earliest_ns(), b->sequence());
-  });
+auto Order(const v1::Fact& fact) { return std::tuple(fact.at().latest_ns(), fact.at().earliest_ns(), fact.sequence()); }
+
+auto Order(const ProgressRow& row) { return std::tuple(row.at.latest, row.at.earliest, row.sequence); }
+
+template <typename Said>
+void SortByInstant(std::vector<const Said*>& said) {
+  std::stable_sort(said.begin(), said.end(), [](const Said* a, const Said* b) { return Order(*a) < Order(*b); });
 }
 
 const std::string* ShotOf(const v1::Fact& fact) {
@@ -86,13 +88,14 @@ const v1::PlannedTrial* FindPlanned(const v1::Plan& plan, int number) {
   return nullptr;
 }
 
+void NoteInstant(const Instant& at, TrialFacts& trial) {
+  if (at.latest > trial.last.latest) trial.last = at;
+}
+
 void NoteFact(const v1::Fact& fact, TrialFacts& trial) {
   switch (fact.what_case()) {
     case v1::Fact::kBaseline:
       trial.baseline = &fact;
-      break;
-    case v1::Fact::kProgress:
-      trial.progress.push_back(&fact);
       break;
     case v1::Fact::kSignal:
       trial.signals.push_back(&fact);
@@ -103,14 +106,10 @@ void NoteFact(const v1::Fact& fact, TrialFacts& trial) {
     default:
       break;
   }
-  if (InstantOf(fact).latest > trial.last.latest) trial.last = InstantOf(fact);
+  NoteInstant(InstantOf(fact), trial);
 }
 
 }  // namespace
-
-Instant ToInstant(const v1::Instant& instant) {
-  return {FromNanos(instant.earliest_ns()), FromNanos(instant.latest_ns())};
-}
 
 Instant InstantOf(const v1::Fact& fact) { return ToInstant(fact.at()); }
 
@@ -129,6 +128,7 @@ std::vector<TrialFacts> SplitTrials(const v1::Plan& plan, const Timeline& timeli
     trial.number = fact.trial();
     trial.sham = fact.trial_started().sham();
     trial.planned = FindPlanned(plan, fact.trial());
+    trial.table = &timeline.progress;
     trial.last = InstantOf(fact);
     trials.push_back(std::move(trial));
   }
@@ -137,12 +137,19 @@ std::vector<TrialFacts> SplitTrials(const v1::Plan& plan, const Timeline& timeli
     if (!fact.has_process()) continue;
     for (TrialFacts& trial : trials) trial.processes.push_back(&fact);  // who lives at t0 may have appeared long before
   }
+  for (const ProgressRow& row : timeline.progress.rows()) {
+    const auto found = place.find(row.trial);
+    if (found == place.end()) continue;
+    trials[found->second].progress.push_back(&row);
+    NoteInstant(row.at, trials[found->second]);
+  }
   for (const auto& [name, shot] : CollectShots(plan, timeline)) {
     if (const auto found = place.find(shot.trial); found != place.end()) trials[found->second].shots.push_back(shot);
   }
   for (TrialFacts& trial : trials) {
     if (trial.ended != nullptr) trial.last = InstantOf(*trial.ended);
-    for (FactList* list : {&trial.progress, &trial.signals, &trial.processes}) SortByInstant(*list);
+    for (FactList* list : {&trial.signals, &trial.processes}) SortByInstant(*list);
+    SortByInstant(trial.progress);
   }
   return trials;
 }

@@ -13,7 +13,6 @@
 namespace triodrill {
 
 Instant InstantOf(const v1::Fact& fact);
-Instant ToInstant(const v1::Instant& instant);
 
 // Certainly before: `a` ended before `b` began.
 constexpr bool Precedes(const Instant& a, const Instant& b) { return a.latest < b.earliest; }
@@ -43,8 +42,10 @@ struct TrialFacts {
   const v1::PlannedTrial* planned = nullptr;
   const v1::Fact* baseline = nullptr;
   const v1::Fact* ended = nullptr;
-  FactList progress, signals;  // of the trial, by instant
-  FactList processes;          // of the whole run, by instant
+  std::vector<const ProgressRow*> progress;  // of the trial, by instant
+  const ProgressTable* table = nullptr;      // theirs
+  FactList signals;                          // of the trial, by instant
+  FactList processes;                        // of the whole run, by instant
   std::vector<ShotFacts> shots;
   Instant last{};  // TrialEnded, or the last that is known of the trial
 };

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/measure/origin.h"
 #include "triodrill/time.h"
 #include "triodrill/v1/drill.pb.h"
 #include "triodrill/v1/options.pb.h"
@@ -188,6 +189,7 @@ struct RunFacts {
   std::vector<std::string> remarks;
   std::vector<ClockError> clocks;  // the widest of each node
   Instant began{}, ended{};
+  Origin origin;                              // not in trio.json
   std::optional<MonitoringFacts> monitoring;  // absent where the pipeline's profile has none of them
 };
 

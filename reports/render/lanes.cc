@@ -72,9 +72,9 @@ class LaneTable {
 };
 
 void AddWork(const TrialFacts& facts, TimePoint t0, Nanos gap, LaneTable& lanes) {
-  for (const v1::Fact* fact : facts.progress) {
-    const Nanos at = MiddleOf(Since(t0, InstantOf(*fact)));
-    std::vector<Stretch>& working = lanes.Of(fact->progress().slot()).working;
+  for (const ProgressRow* row : facts.progress) {
+    const Nanos at = MiddleOf(Since(t0, row->at));
+    std::vector<Stretch>& working = lanes.Of(facts.table->SlotOf(*row)).working;
     if (!working.empty() && at - working.back().to <= gap) {
       working.back().to = std::max(working.back().to, at);
     } else {
@@ -112,17 +112,17 @@ Rate RateOf(const TrialFacts& facts, TimePoint t0, const Stretch& shown, Nanos s
   const Nanos all = shown.to - shown.from;
   rate.width = std::max({all / kRateParts, 4 * step, Nanos{1}});
   const auto parts = static_cast<size_t>((all + rate.width - Nanos{1}) / rate.width);
-  std::map<std::string, std::vector<int>> counted;
-  for (const v1::Fact* fact : facts.progress) {
-    const Nanos at = MiddleOf(Since(t0, InstantOf(*fact)));
+  std::vector<std::vector<int>> counted(facts.table->slots().size());
+  for (const ProgressRow* row : facts.progress) {
+    const Nanos at = MiddleOf(Since(t0, row->at));
     if (at < shown.from || at >= shown.to) continue;
-    std::vector<int>& of_slot = counted[fact->progress().slot()];
+    std::vector<int>& of_slot = counted[facts.table->SourceOf(*row).slot_number];
     of_slot.resize(parts);
     ++of_slot[static_cast<size_t>((at - shown.from) / rate.width)];
   }
   rate.steps_per_s.resize(parts);
-  for (const auto& [slot, counts] : counted) {
-    for (size_t i = 0; i < parts; ++i) {
+  for (const std::vector<int>& counts : counted) {
+    for (size_t i = 0; i < counts.size(); ++i) {
       // The last part is cut off where the picture ends.
       const Nanos width = std::min(rate.width, all - static_cast<int64_t>(i) * rate.width);
       const double seconds = std::chrono::duration<double>(width).count();
@@ -143,7 +143,7 @@ std::optional<TrialLanes> LanesOf(const v1::Plan& plan, const TrialFacts& facts,
   picture.baseline_steps_per_s = trial.baseline_steps_per_s;
   const Nanos step = trial.baseline_steps_per_s > 0 ? Nanos(static_cast<int64_t>(1e9 / trial.baseline_steps_per_s))
                                                     : std::chrono::seconds(1);
-  const Nanos first = facts.progress.empty() ? Nanos{0} : Since(t0, InstantOf(*facts.progress.front())).from;
+  const Nanos first = facts.progress.empty() ? Nanos{0} : Since(t0, facts.progress.front()->at).from;
   picture.shown = ShownOf(trial, picture.milestones, std::min(first, Nanos{0}), Since(t0, facts.last).to);
   LaneTable lanes(plan.partition().spec());
   AddWork(facts, t0, std::max(3 * step, kLeastGap), lanes);

@@ -175,7 +175,14 @@ constexpr std::string_view kDefinitions = R"json({
           "properties": {
             "node": {"type": "string"}, "offset_width_s": {"type": "number"}, "min_round_trip_s": {"type": "number"}
           }
-        }}
+        }},
+        "monitoring": {
+          "type": "object", "required": ["parts", "changes", "gaps", "problem"], "additionalProperties": false,
+          "properties": {
+            "parts": {"$ref": "#/$defs/count"}, "changes": {"$ref": "#/$defs/names"},
+            "gaps": {"$ref": "#/$defs/names"}, "problem": {"type": "string"}
+          }
+        }
       }
     },
     "trio": {

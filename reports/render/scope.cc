@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "reports/render/number.h"
+#include "reports/render/origin.h"
 #include "reports/render/sections.h"
 
 namespace triodrill {
@@ -103,6 +104,7 @@ std::vector<Row> RunRows(const v1::Plan& plan, const Trio& trio) {
   AddIf("started", trio.run.wall_text, rows);
   AddIf("run by", trio.run.operator_name, rows);
   AddIf("host", trio.run.host, rows);
+  for (Row& row : OriginRows(trio.run.origin)) rows.push_back(std::move(row));
   AddIf("kernel", trio.run.kernel, rows);
   AddIf("tool", trio.run.tool_version.empty() ? "" : absl::StrCat("triodrill ", trio.run.tool_version), rows);
   AddIf("plan digest", trio.run.plan_digest, rows);

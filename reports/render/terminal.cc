@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "reports/render/escape.h"
+#include "reports/render/origin.h"
 #include "reports/render/sections.h"
 
 namespace triodrill {
@@ -73,6 +74,10 @@ std::string TerminalReport(const v1::Plan& plan, const Trio& trio, const Verdict
   }
   absl::StrAppend(&out, "  what the figures are good for\n");
   AppendRows(ScopeRows(plan, trio), out);
+  if (const std::vector<Row> approvals = ApprovalRows(trio.run.origin); !approvals.empty()) {
+    absl::StrAppend(&out, "  who approved it\n");
+    AppendRows(approvals, out);
+  }
   if (!bundle.empty()) absl::StrAppend(&out, "  evidence: ", PlainText(bundle, kLongestText), "\n");
   return out;
 }

@@ -70,10 +70,10 @@ Story LongStory(int64_t facts) {
   return story;
 }
 
-void WriteTimeline(Timeline told, const std::string& path, const std::string& digest) {
+void WriteTimeline(std::vector<v1::Fact> facts, const std::string& path, const std::string& digest) {
   auto writer = TimelineWriter::Create(path);
   Need(writer.ok(), "the timeline cannot be made");
-  for (v1::Fact& fact : told.facts) {
+  for (v1::Fact& fact : facts) {
     if (fact.has_run_started()) fact.mutable_run_started()->set_plan_digest(digest);
     Need((*writer)->Append(std::move(fact)).ok(), "a fact cannot be written");
   }
@@ -82,12 +82,12 @@ void WriteTimeline(Timeline told, const std::string& path, const std::string& di
 
 void AppendFacts(int64_t facts, const Scratch& scratch) {
   Story story = LongStory(facts);
-  const Timeline told = story.Told();
-  const auto count = static_cast<double>(told.facts.size());
+  const std::vector<v1::Fact> told = AllFacts(story.Told());
+  const auto count = static_cast<double>(told.size());
   std::vector<double> rates;
   for (int round = 0; round < 3; ++round) {
     const std::string path = scratch.Path("timeline-" + std::to_string(round));
-    Timeline copy = told;
+    std::vector<v1::Fact> copy = told;
     rates.push_back(count / Timed([&] { WriteTimeline(std::move(copy), path, std::string(64, '0')); }));
     std::filesystem::remove(path);
   }
@@ -97,12 +97,11 @@ void AppendFacts(int64_t facts, const Scratch& scratch) {
 
 void MakeLongBundle(int64_t facts, const std::string& directory) {
   Story story = LongStory(facts);
-  const Timeline told = story.Told();
   const Result<Bundle> bundle = Bundle::Create(directory);
   Need(bundle.ok(), "the bundle cannot be made");
   const Result<std::string> digest = bundle->WritePlan(story.plan);
   Need(digest.ok(), "the plan cannot be written");
-  WriteTimeline(told, bundle->timeline_path(), *digest);
+  WriteTimeline(AllFacts(story.Told()), bundle->timeline_path(), *digest);
   std::filesystem::remove(bundle->Path(kIncompleteFile));
 }
 
@@ -124,7 +123,7 @@ void ReportFacts(const std::string& directory) {
   });
   std::printf("%-44s %10.2f s (load %.2f, derive %.2f, page of %.1f MiB %.2f; %zu facts)\n",
               "report of a long timeline", loading + deriving + drawing, loading, deriving,
-              static_cast<double>(bytes) / (1 << 20), drawing, bundle->timeline.facts.size());
+              static_cast<double>(bytes) / (1 << 20), drawing, bundle->timeline.size());
 }
 
 double PlainSha256(int64_t mebibytes) {

@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "reports/evidence/archive.h"
-#include "reports/evidence/dsse.h"
 #include "reports/evidence/tree.h"
 #include "tests/fuzz/fuzz.h"
+#include "triodrill/signed/dsse.h"
 #include "triodrill/text.h"
 
 namespace triodrill {

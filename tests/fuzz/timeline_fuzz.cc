@@ -29,7 +29,7 @@ Read ReadInPieces(std::string_view text, size_t piece) {
   read.head = reader.head();
   const Result<Timeline> timeline = reader.Finish();
   read.status = timeline.status();
-  if (timeline.ok()) read.facts = timeline->facts.size();
+  if (timeline.ok()) read.facts = timeline->size();
   return read;
 }
 
@@ -43,16 +43,16 @@ void ReadsTheSameInPieces(std::string_view text) {
 // Each line a fact, as if somebody had bound them anew.
 Timeline Unbound(std::string_view text) {
   Timeline timeline;
-  while (!text.empty() && timeline.facts.size() < 4096) {
+  while (!text.empty() && timeline.size() < 4096) {
     const size_t end = text.find('\n');
     v1::Fact fact;
     if (FromJson(text.substr(0, end), fact).ok()) {
-      fact.set_sequence(static_cast<int64_t>(timeline.facts.size()));
-      timeline.facts.push_back(std::move(fact));
+      fact.set_sequence(static_cast<int64_t>(timeline.size()));
+      timeline.Add(std::move(fact));
     }
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
-  timeline.complete = !timeline.facts.empty() && timeline.facts.back().has_run_ended();
+  timeline.complete = timeline.EndsWithRunEnded();
   return timeline;
 }
 
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const triodrill::Reported run{&plan, &timeline, &derived.trio, &derived.verdict, "b", ""};
   triodrill::fuzz::Must(!triodrill::Html({run}).empty(), "no page");
   triodrill::fuzz::Must(!triodrill::JUnit({run}).empty() && !triodrill::Sarif({run}).empty(), "no report");
-  triodrill::fuzz::Must(!timeline.facts.empty() || derived.verdict.answer != triodrill::Answer::kPass,
+  triodrill::fuzz::Must(timeline.size() > 0 || derived.verdict.answer != triodrill::Answer::kPass,
                         "nothing happened, and it passed");
   return 0;
 }

@@ -49,7 +49,7 @@ void WriteInputs(const GoldenStory& golden) {
   ASSERT_TRUE(WriteWholeFile(File(golden.name, kPlanFile), PlanBytes(story.plan)).ok());
   auto writer = TimelineWriter::Create(path);
   ASSERT_TRUE(writer.ok()) << writer.status();
-  for (v1::Fact fact : told.facts) {
+  for (v1::Fact& fact : AllFacts(told)) {
     if (fact.has_run_started()) fact.mutable_run_started()->set_plan_digest(PlanDigest(story.plan));
     ASSERT_TRUE((*writer)->Append(std::move(fact)).ok());
   }

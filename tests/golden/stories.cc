@@ -129,6 +129,29 @@ void Hostile(Story& story) {
   story.Say(fact, 2.1).Restart(2.2).Restored(5, 992).Run(5.5, 14, 993).End(15);
 }
 
+void SayMonitoring(Story& story, const char* when, const char* digest, double at) {
+  v1::Fact fact;
+  fact.mutable_monitoring_fingerprint()->set_when(when);
+  v1::MonitoringPart& part = *fact.mutable_monitoring_fingerprint()->add_parts();
+  part.set_name("rule GpuXid");
+  part.set_sha256(digest);
+  story.Say(fact, at);
+}
+
+void Monitored(Story& story) {
+  Describe(story, "rule-changed", "Does a drill notice that its monitoring was changed meanwhile?", v1::HARDWARE);
+  ExpectUsual(story);
+  story.plan.mutable_pipeline()->mutable_spec()->mutable_monitoring()->set_prometheus("http://127.0.0.1:9090");
+  story.Trial().Kill("n2/0").Signal(2.1, v1::DETECTED, "n2/0").Restart(2.2).Restored(5, 992).Run(5.5, 14, 993);
+  SayMonitoring(story, "before", "aa", -1);
+  v1::Fact gap;
+  gap.mutable_monitoring_gap()->set_source("prometheus");
+  gap.mutable_monitoring_gap()->set_problem("read http://127.0.0.1:9090/api/v1/query: no whole answer");
+  story.Say(gap, 3);
+  SayMonitoring(story, "after", "ab", 14.5);
+  story.End(15);
+}
+
 constexpr GoldenStory kStories[] = {
     {"kill", &Kill},
     {"pause", &Pause},
@@ -141,6 +164,7 @@ constexpr GoldenStory kStories[] = {
     {"elastic-shrink", &Shrink},
     {"writer-died", &WriterDied},
     {"hostile", &Hostile},
+    {"monitored", &Monitored},
 };
 
 }  // namespace

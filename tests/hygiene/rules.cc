@@ -146,7 +146,7 @@ Findings ReadsThatThrow(const Files& files) {
 
 Findings SharedByAllThreads(const Files& files) {
   static const RE2 kShared(
-      R"(\b(?:lgamma[fl]?|strtok|gmtime|localtime|asctime|ctime|strerror|inet_ntoa|drand48|[lm]rand48|tmpnam|ttyname|getlogin|gethostbyname) ?\()");
+      R"(\b(?:lgamma[fl]?|strtok|gmtime|localtime|asctime|ctime|strerror|inet_ntoa|drand48|[lm]rand48|tmpnam|ttyname|getlogin|getpw(?:uid|nam)|getgr(?:gid|nam)|gethostbyname) ?\()");
   Findings findings;
   for (const SourceFile& file : files) {
     if (file.IsCpp()) Add(findings, Search(file, CodeOnly(file.text), kShared, "keeps state that all threads share"));

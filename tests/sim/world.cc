@@ -308,7 +308,7 @@ void World::CheckEnd() {
 // A pass is worth something: every fault really was there and really went, and no sham was fired.
 void World::CheckVerdict() {
   Timeline timeline;
-  timeline.facts = coordinator_->facts();
+  for (const v1::Fact& fact : coordinator_->facts()) timeline.Add(fact);
   timeline.complete = true;
   const Derived derived = Derive(coordinator_->plan(), timeline);
   ground_.Log("verdict: ", derived.verdict.headline);

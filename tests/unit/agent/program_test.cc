@@ -273,6 +273,27 @@ TEST_F(ProgramTest, StartsOnlyWithAPolicyThatNobodyElseMayWrite) {
   EXPECT_THAT(Errors(), HasSubstr("chmod go-w"));
 }
 
+TEST_F(ProgramTest, StartsOnlyWithApproversKeysThatNobodyElseMayWrite) {
+  const std::string key = directory_ + "/ana.pub";
+  WritePolicy(
+      "apiVersion: triodrill/v1\nkind: AgentPolicy\nmetadata: {name: x}\n"
+      "spec: {shadow: true, max_hold: 1min, approvers: [{name: ana, key: " +
+      key + "}]}\n");
+  StartAgent();
+  EXPECT_EQ(ExitCodeOf(std::exchange(agent_, 0)), 65);
+  EXPECT_THAT(Errors(), HasSubstr("open approver's key"));
+  std::ofstream(key) << "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n";
+  ASSERT_EQ(chmod(key.c_str(), 0666), 0);
+  StartAgent();
+  EXPECT_EQ(ExitCodeOf(std::exchange(agent_, 0)), 65);
+  EXPECT_THAT(Errors(), HasSubstr("approver's key " + key + ": others may write it"));
+  ASSERT_EQ(chmod(key.c_str(), 0600), 0);
+  std::ofstream(key) << "no key\n";
+  StartAgent();
+  EXPECT_EQ(ExitCodeOf(std::exchange(agent_, 0)), 65);
+  EXPECT_THAT(Errors(), HasSubstr("the key of approver `ana`"));
+}
+
 TEST_F(ProgramTest, NamesThePlaceOfAMistakeInItsPolicy) {
   WritePolicy(
       "apiVersion: triodrill/v1\nkind: AgentPolicy\nmetadata: {name: x}\nspec: {shadou: true, max_hold: 1min}\n");

@@ -53,7 +53,7 @@ inline void WriteBundle(Story& story, const Told& told, const std::string& direc
   auto writer = TimelineWriter::Create(bundle->timeline_path());
   ASSERT_TRUE(writer.ok());
   const Timeline timeline = TimelineOf(story, told, *digest);
-  for (const v1::Fact& fact : timeline.facts) ASSERT_TRUE((*writer)->Append(fact).ok());
+  for (const v1::Fact& fact : AllFacts(timeline)) ASSERT_TRUE((*writer)->Append(fact).ok());
   writer->reset();
   ASSERT_TRUE(bundle->Complete().ok());
 }

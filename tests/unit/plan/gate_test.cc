@@ -57,7 +57,7 @@ TEST(Gate, PermitsWhenEveryCheckPasses) {
   Scene scene;
   gate::Decision decision = Gate::Evaluate(scene.now);
   ASSERT_TRUE(decision.permit.has_value());
-  EXPECT_EQ(decision.checks.size(), 15u);
+  EXPECT_EQ(decision.checks.size(), 16u);
   const std::vector<gate::PermittedShot> shots = std::move(*decision.permit).Spend();
   ASSERT_EQ(shots.size(), 1u);
   EXPECT_EQ(shots[0].name(), "1.pause.0");

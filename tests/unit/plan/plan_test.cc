@@ -237,8 +237,11 @@ TEST(Plan, SaysIfADrillBreaksNothingOfItsCategory) {
   EXPECT_THAT(PlanOf(drill).remarks(), ::testing::Not(::testing::Contains(HasSubstr("category"))));
 }
 
-TEST(Plan, SaysThatNoAgentWasAsked) {
-  EXPECT_THAT(PlanOf(KillDrill()).remarks(), ::testing::Contains(HasSubstr("no agent was asked")));
+TEST(Plan, AnApprovedPlanIsNotChangedByAskingTheNodes) {
+  plan::Request request = RequestOf(KillDrill());
+  const std::string beforehand = plan::MakePlan(request).plan->SerializeAsString();
+  request.abilities = AbleNodes();
+  EXPECT_EQ(plan::MakePlan(request).plan->SerializeAsString(), beforehand);
 }
 
 }  // namespace

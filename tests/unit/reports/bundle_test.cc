@@ -24,7 +24,7 @@ void WriteBundle(const Bundle& bundle, Story& story, bool complete) {
   ASSERT_TRUE(digest.ok()) << digest.status();
   auto writer = TimelineWriter::Create(bundle.timeline_path());
   ASSERT_TRUE(writer.ok()) << writer.status();
-  for (v1::Fact fact : told.facts) {
+  for (v1::Fact& fact : AllFacts(told)) {
     if (fact.has_run_started()) fact.mutable_run_started()->set_plan_digest(*digest);
     ASSERT_TRUE((*writer)->Append(std::move(fact)).ok());
   }

@@ -37,7 +37,7 @@ class SignedBundle {
     ASSERT_TRUE(digest.ok());
     auto writer = TimelineWriter::Create(bundle_->timeline_path());
     ASSERT_TRUE(writer.ok());
-    for (v1::Fact fact : story_.Told().facts) {
+    for (v1::Fact& fact : AllFacts(story_.Told())) {
       if (fact.has_run_started()) fact.mutable_run_started()->set_plan_digest(*digest);
       ASSERT_TRUE((*writer)->Append(std::move(fact)).ok());
     }

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "reports/evidence/dsse.h"
 #include "reports/evidence/files.h"
 #include "tests/e2e/program.h"
 #include "tests/unit/reports/scratch.h"
 #include "tests/unit/reports/signed_bundle.h"
+#include "triodrill/signed/dsse.h"
 
 namespace triodrill {
 namespace {
@@ -48,7 +48,7 @@ TEST_F(Keys, AreSavedForOneAndForAll) {
   ASSERT_EQ(::stat(scratch_.Path("a/keys/signing.key").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   const Result<SigningKey> read = SigningKey::Load(scratch_.Path("a/keys/signing.key"));
-  const Result<PublicKey> open = PublicKey::Load(scratch_.Path("a/keys/signing.pub"));
+  const Result<PublicKey> open = LoadPublicKey(scratch_.Path("a/keys/signing.pub"));
   ASSERT_TRUE(read.ok() && open.ok()) << read.status() << open.status();
   EXPECT_EQ(open->id(), key->public_key().id());
   const std::string signature = *read->Sign("what was said");
@@ -77,14 +77,14 @@ TEST_F(Keys, ThatAreNoneAreRefusedWithTheReason) {
   ASSERT_TRUE(SigningKey::Generate()->Save(scratch_.directory()).ok());
   const std::string rsa_like = Write("text", "hello\n");
   EXPECT_THAT(Message(SigningKey::Load(rsa_like).status()), HasSubstr("triodrill keygen"));
-  EXPECT_THAT(Message(PublicKey::Load(rsa_like).status()), HasSubstr("signing.pub"));
-  EXPECT_FALSE(PublicKey::Load(scratch_.Path("signing.key")).ok()) << "a private key is not a public one";
+  EXPECT_THAT(Message(LoadPublicKey(rsa_like).status()), HasSubstr("signing.pub"));
+  EXPECT_FALSE(LoadPublicKey(scratch_.Path("signing.key")).ok()) << "a private key is not a public one";
   EXPECT_FALSE(SigningKey::Load(scratch_.Path("signing.pub")).ok());
   EXPECT_FALSE(SigningKey::Load(scratch_.Path("nowhere")).ok());
   // X25519 is a key of the same size, and for another purpose.
   const std::string x25519 =
       FromHex("302a300506032b656e0321008520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a");
-  EXPECT_THAT(Message(PublicKey::Load(Write("x", Pem("PUBLIC KEY", x25519))).status()), HasSubstr("not an Ed25519"));
+  EXPECT_THAT(Message(LoadPublicKey(Write("x", Pem("PUBLIC KEY", x25519))).status()), HasSubstr("not an Ed25519"));
 }
 
 // RFC 8032, section 7.1, test 2.

@@ -297,6 +297,25 @@ Story& Story::WriterDies() {
   return *this;
 }
 
+std::vector<v1::Fact> AllFacts(const Timeline& timeline) {
+  std::vector<v1::Fact> facts = timeline.facts;
+  for (const ProgressRow& row : timeline.progress.rows()) {
+    const ProgressSource& source = timeline.progress.SourceOf(row);
+    v1::Fact& fact = facts.emplace_back();
+    fact.set_sequence(row.sequence);
+    fact.set_trial(row.trial);
+    fact.mutable_at()->set_earliest_ns(ToNanos(row.at.earliest));
+    fact.mutable_at()->set_latest_ns(ToNanos(row.at.latest));
+    fact.mutable_progress()->set_slot(source.slot);
+    fact.mutable_progress()->set_node(source.node);
+    fact.mutable_progress()->set_rank(source.rank);
+    fact.mutable_progress()->set_step(row.step);
+  }
+  std::stable_sort(facts.begin(), facts.end(),
+                   [](const auto& a, const auto& b) { return a.sequence() < b.sequence(); });
+  return facts;
+}
+
 Timeline Story::Told() {
   if (!over_) RunEnds("finished");
   return sink_.Snapshot();

@@ -16,6 +16,9 @@
 
 namespace triodrill {
 
+// What a timeline holds as it was written.
+std::vector<v1::Fact> AllFacts(const Timeline& timeline);
+
 class Story {
  public:
   // Three nodes of one slot each, a step every `1 / steps_per_s` seconds. The step made last before t0 is kHighWater.

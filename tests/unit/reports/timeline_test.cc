@@ -53,12 +53,14 @@ TEST_F(TimelineFile, IsReadBackAsItWasWritten) {
   const Result<Timeline> timeline = ParseTimeline(Written());
   ASSERT_TRUE(timeline.ok()) << timeline.status();
   EXPECT_TRUE(timeline->complete);
-  ASSERT_EQ(timeline->facts.size(), 6u);
+  EXPECT_EQ(timeline->size(), 6u);
+  EXPECT_EQ(timeline->facts.size(), 1u);
+  ASSERT_EQ(timeline->progress.size(), 5u);
   for (int64_t i = 0; i < 5; ++i) {
-    const v1::Fact& fact = timeline->facts[static_cast<size_t>(i)];
-    EXPECT_EQ(fact.sequence(), i);
-    EXPECT_EQ(fact.progress().step(), i + 1);
-    EXPECT_EQ(fact.at().latest_ns(), (i + 1) * 1000 + 5);
+    const ProgressRow& row = timeline->progress.rows()[static_cast<size_t>(i)];
+    EXPECT_EQ(row.sequence, i);
+    EXPECT_EQ(row.step, i + 1);
+    EXPECT_EQ(ToNanos(row.at.latest), (i + 1) * 1000 + 5);
   }
 }
 
@@ -78,7 +80,7 @@ TEST_F(TimelineFile, CutAnywhereInItsLastLineMeansThatTheWriterDied) {
     const Result<Timeline> timeline = ParseTimeline(std::string_view(text).substr(0, length));
     ASSERT_TRUE(timeline.ok()) << timeline.status();
     EXPECT_FALSE(timeline->complete);
-    EXPECT_EQ(timeline->facts.size(), 5u);
+    EXPECT_EQ(timeline->size(), 5u);
     EXPECT_THAT(timeline->problem, HasSubstr("writer died"));
   }
 }
@@ -153,7 +155,7 @@ TEST_F(TimelineFile, SurvivesHostileText) {
   }
   const Result<Timeline> timeline = ReadTimeline(path);
   ASSERT_TRUE(timeline.ok()) << timeline.status();
-  ASSERT_EQ(timeline->facts.size(), 1u);
+  ASSERT_EQ(timeline->size(), 1u);
   EXPECT_THAT(timeline->facts[0].run_ended().problem(), HasSubstr("line\nbreak \"quote\""));
 }
 
@@ -177,7 +179,46 @@ TEST(MemorySink, NumbersFactsAndKnowsWhenTheRunIsOver) {
   EXPECT_FALSE(sink.Snapshot().complete);
   ASSERT_TRUE(sink.Append(End()).ok());
   EXPECT_TRUE(sink.Snapshot().complete);
-  EXPECT_EQ(sink.Snapshot().facts[1].sequence(), 1);
+  EXPECT_EQ(sink.Snapshot().facts.at(0).sequence(), 1);
+  EXPECT_EQ(sink.Snapshot().size(), 2u);
+}
+
+TEST(Timeline, IsNotOverWhereSomebodyStillMadeAStepAfterItsEnd) {
+  Timeline timeline;
+  EXPECT_FALSE(timeline.EndsWithRunEnded());
+  v1::Fact end = End();
+  end.set_sequence(0);
+  timeline.Add(end);
+  EXPECT_TRUE(timeline.EndsWithRunEnded());
+  v1::Fact step = Step(1);
+  step.set_sequence(1);
+  timeline.Add(step);
+  EXPECT_FALSE(timeline.EndsWithRunEnded());
+}
+
+TEST(ProgressTable, KnowsASlotAgainUnderAnotherNodeAndRank) {
+  ProgressTable table;
+  table.Add({.sequence = 0, .step = 7}, "n0/1", "n0", 1);
+  table.Add({.sequence = 1, .step = 8}, "n1/0", "n1", 2);
+  table.Add({.sequence = 2, .step = 9}, "n0/1", "n0", 3);
+  table.Add({.sequence = 3, .step = 10}, "n0/1", "n0", 1);
+  EXPECT_EQ(table.slots(), (std::vector<std::string>{"n0/1", "n1/0"}));
+  const auto rank = [&](size_t i) { return table.SourceOf(table.rows()[i]).rank; };
+  EXPECT_EQ(rank(0), 1);
+  EXPECT_EQ(rank(2), 3);
+  EXPECT_EQ(table.rows()[3].source, table.rows()[0].source);
+  EXPECT_EQ(table.SlotOf(table.rows()[2]), "n0/1");
+  EXPECT_EQ(table.SourceOf(table.rows()[2]).slot_number, 0u);
+  EXPECT_EQ(table.rows()[1].step, 8);
+}
+
+TEST(ProgressTable, IsAValue) {
+  ProgressTable first;
+  first.Add({.step = 1}, "n0/0", "n0", 0);
+  ProgressTable second = first;
+  second.Add({.step = 2}, "n1/0", "n1", 1);
+  EXPECT_EQ(first.size(), 1u);
+  EXPECT_EQ(second.SlotOf(second.rows()[1]), "n1/0");
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <functional>
 
-#include "reports/evidence/dsse.h"
 #include "reports/evidence/timeline_reader.h"
 #include "tests/unit/reports/signed_bundle.h"
+#include "triodrill/signed/dsse.h"
 
 namespace triodrill {
 namespace {

@@ -88,10 +88,10 @@ TEST(LocalSpec, LeavesADollarAlone) {
 }
 
 // As the agent will read it.
-v1::AgentPolicy Policy(std::string_view node) {
+v1::AgentPolicy Policy(std::string_view node, const v1::PartitionSpec& partition = {}) {
   v1::AgentPolicy policy;
   std::vector<Diagnostic> problems;
-  EXPECT_TRUE(ParseAgentPolicy(AgentPolicyYaml(node), "policy.yaml", policy, problems));
+  EXPECT_TRUE(ParseAgentPolicy(AgentPolicyYaml(node, partition), "policy.yaml", policy, problems));
   EXPECT_TRUE(problems.empty());
   return policy;
 }
@@ -104,6 +104,24 @@ TEST(AgentPolicy, AllowsEveryFaultOfTheSchemaOnAShadowNode) {
   EXPECT_THAT(policy.spec().protect_interfaces(), ElementsAre("lo"));
   for (const FaultRow& row : FaultCatalogue()) EXPECT_THAT(policy.spec().faults(), ::testing::Contains(row.kind));
   EXPECT_EQ(policy.spec().faults_size(), static_cast<int>(FaultCatalogue().size()));
+}
+
+TEST(AgentPolicy, SaysOfApprovalsWhatThePartitionSays) {
+  EXPECT_EQ(Policy("n0").spec().waive_approvals(), "");
+  EXPECT_TRUE(Policy("n0").spec().approvers().empty());
+  v1::PartitionSpec partition;
+  partition.set_waive_approvals("a sandbox: \"nothing\" but its own processes");
+  EXPECT_EQ(Policy("n0", partition).spec().waive_approvals(), partition.waive_approvals());
+  partition.clear_waive_approvals();
+  partition.set_approvals(1);
+  v1::Approver& approver = *partition.add_approvers();
+  approver.set_name("ana");
+  approver.set_key("MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=");
+  const v1::AgentPolicy policy = Policy("n0", partition);
+  ASSERT_EQ(policy.spec().approvers_size(), 1);
+  EXPECT_EQ(policy.spec().approvers(0).name(), "ana");
+  EXPECT_EQ(policy.spec().approvers(0).key(), approver.key());
+  EXPECT_EQ(policy.spec().approvals(), 1);
 }
 
 TEST(AgentPolicy, ProtectsOurProgramsAndNotAJobThatHasOurNameInAnArgument) {

@@ -1,4 +1,4 @@
-#include "reports/evidence/dsse.h"
+#include "triodrill/signed/dsse.h"
 
 #include <openssl/evp.h>
 
