@@ -33,7 +33,8 @@ void SetLoopback(bool up) {
 
 TEST(TrainerJobNetwork, AHaltFreesRanksWhoseInterfaceIsDown) {
   const uid_t user = geteuid();
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) GTEST_SKIP() << "user and network namespaces: " << strerrordesc_np(errno);
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+    GTEST_SKIP() << "user and network namespaces: " << strerrordesc_np(errno);
   WriteTo("/proc/self/uid_map", Cat("0 ", user, " 1"));
   SetLoopback(true);
   Job job;
