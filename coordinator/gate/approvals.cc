@@ -49,8 +49,7 @@ std::string NodeRefusal(const v1::Hello& hello, const v1::ApprovedFault& fault, 
 }  // namespace
 
 ApprovalRules RulesOf(const v1::Plan& plan, const std::string& runner) {
-  Result<ApprovalRules> read = ApprovalRulesOf(plan.partition().spec());
-  ApprovalRules rules = read.ok() ? *std::move(read) : ApprovalRules{};
+  ApprovalRules rules = RulesOrNone(ApprovalRulesOf(plan.partition().spec()));
   rules.runner = runner;
   return rules;
 }

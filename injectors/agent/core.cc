@@ -38,7 +38,7 @@ bool IsShotName(const std::string& name) {
 Core::Core(Settings settings, const std::vector<ReplayOutcome>& replayed, TimePoint replay_begun, TimePoint replay_done,
            std::vector<v1::Discharged> traces)
     : settings_(std::move(settings)),
-      approvals_(ApprovalRulesOrNone(settings_.policy)),
+      approvals_(RulesOrNone(ApprovalRulesOf(settings_.policy))),
       traces_(std::move(traces)),
       started_(replay_begun) {
   for (const ReplayOutcome& one : replayed) {

@@ -91,9 +91,6 @@ class Core {
   std::deque<std::pair<TimePoint, v1::AgentSays>> said_;
 };
 
-// The policy's rules; where they cannot be read, those by which nobody may approve anything.
-ApprovalRules ApprovalRulesOrNone(const v1::AgentPolicySpec& policy);
-
 // A shot's name is also a file's name.
 bool IsShotName(const std::string& name);
 

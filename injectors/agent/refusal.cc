@@ -14,11 +14,6 @@ constexpr size_t kMostShots = 4096;
 
 }  // namespace
 
-ApprovalRules ApprovalRulesOrNone(const v1::AgentPolicySpec& policy) {
-  Result<ApprovalRules> rules = ApprovalRulesOf(policy);
-  return rules.ok() ? *std::move(rules) : ApprovalRules{};
-}
-
 std::string Core::PolicyRefusal(const v1::AimedFault& fault) const {
   const auto& policy = settings_.policy;
   const auto contains = [](const auto& list, const std::string& what) {

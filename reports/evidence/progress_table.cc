@@ -25,7 +25,7 @@ uint32_t ProgressTable::SlotNumber(std::string_view slot) {
 
 void ProgressTable::NewSource(uint32_t slot_number, std::string_view node, int32_t rank) {
   sources_of_[slot_number].push_back(static_cast<uint32_t>(sources_.size()));
-  sources_.push_back({slots_[slot_number], std::string(node), rank, slot_number});
+  sources_.push_back({slot_number, std::string(node), rank});
 }
 
 }  // namespace triodrill

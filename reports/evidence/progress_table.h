@@ -22,9 +22,9 @@ struct ProgressRow {
 
 // Who made steps.
 struct ProgressSource {
-  std::string slot, node;
+  uint32_t slot_number = 0;  // of the table
+  std::string node;
   int32_t rank = 0;
-  uint32_t slot_number = 0;  // the same for all sources of one slot; from 0, no gaps
 };
 
 class ProgressTable {
@@ -34,7 +34,7 @@ class ProgressTable {
 
   const std::vector<ProgressRow>& rows() const { return rows_; }  // as they were added
   const ProgressSource& SourceOf(const ProgressRow& row) const { return sources_[row.source]; }
-  const std::string& SlotOf(const ProgressRow& row) const { return sources_[row.source].slot; }
+  const std::string& SlotOf(const ProgressRow& row) const { return slots_[SourceOf(row).slot_number]; }
   const std::vector<std::string>& slots() const { return slots_; }  // by slot_number
   bool empty() const { return rows_.empty(); }
   size_t size() const { return rows_.size(); }

@@ -51,6 +51,9 @@ struct ApprovalRules {
 Result<ApprovalRules> ApprovalRulesOf(const v1::PartitionSpec& partition);
 Result<ApprovalRules> ApprovalRulesOf(const v1::AgentPolicySpec& policy);
 
+// What was read; where it could not be, the rules by which nobody may approve anything.
+ApprovalRules RulesOrNone(Result<ApprovalRules> read);
+
 // Whether a fault of that kind waits for an approval; of an unknown kind, yes.
 bool NeedsApproval(std::string_view kind);
 

@@ -40,6 +40,8 @@ Result<ApprovalRules> RulesOf(const Spec& spec) {
 Result<ApprovalRules> ApprovalRulesOf(const v1::PartitionSpec& partition) { return RulesOf(partition); }
 Result<ApprovalRules> ApprovalRulesOf(const v1::AgentPolicySpec& policy) { return RulesOf(policy); }
 
+ApprovalRules RulesOrNone(Result<ApprovalRules> read) { return read.ok() ? *std::move(read) : ApprovalRules{}; }
+
 bool NeedsApproval(std::string_view kind) {
   const FaultRow* const row = FindFaultRow(kind);
   return row == nullptr || row->facts.tier() != v1::AUTO;

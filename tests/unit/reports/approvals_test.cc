@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "reports/evidence/verify_approvals.h"
 #include "reports/render/origin.h"
 #include "tests/unit/signed/approver.h"
@@ -87,6 +89,16 @@ TEST(VerifiedApprovals, ThatExpiredBeforeTheLastTrialAreRefuted) {
   told.Give(told.ben);
   told.Permit(std::chrono::seconds(60));
   told.Permit(std::chrono::seconds(3600 + kApprovalTolerance_s));
+  EXPECT_EQ(told.Step().proof, Proof::kRefuted);
+  EXPECT_THAT(told.Step().text, HasSubstr("expired"));
+}
+
+TEST(VerifiedApprovals, AtTheEndOfAllTimeHaveExpired) {
+  Told told;
+  told.timeline.facts[0].mutable_run_started()->set_wall_ns(std::numeric_limits<int64_t>::max());
+  told.Give(told.ana);
+  told.Give(told.ben);
+  told.Permit(std::chrono::seconds(60));
   EXPECT_EQ(told.Step().proof, Proof::kRefuted);
   EXPECT_THAT(told.Step().text, HasSubstr("expired"));
 }

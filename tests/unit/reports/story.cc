@@ -306,7 +306,7 @@ std::vector<v1::Fact> AllFacts(const Timeline& timeline) {
     fact.set_trial(row.trial);
     fact.mutable_at()->set_earliest_ns(ToNanos(row.at.earliest));
     fact.mutable_at()->set_latest_ns(ToNanos(row.at.latest));
-    fact.mutable_progress()->set_slot(source.slot);
+    fact.mutable_progress()->set_slot(timeline.progress.SlotOf(row));
     fact.mutable_progress()->set_node(source.node);
     fact.mutable_progress()->set_rank(source.rank);
     fact.mutable_progress()->set_step(row.step);

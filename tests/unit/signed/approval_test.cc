@@ -293,6 +293,9 @@ TEST(Approvers, ThatContradictThemselvesAreRefused) {
   v1::PartitionSpec both = With({scene.ana.entry()}, 0);
   both.set_waive_approvals("because");
   EXPECT_THAT(Message(ApprovalRulesOf(both).status()), HasSubstr("waived and asked for"));
+  const ApprovalRules none_may = RulesOrNone(ApprovalRulesOf(both));
+  EXPECT_TRUE(none_may.approvers.empty());
+  EXPECT_EQ(none_may.waived, "");
 }
 
 TEST(Tier, OfAnUnknownFaultIsNeverAuto) {
