@@ -13,7 +13,8 @@
 namespace triodrill::testing {
 namespace {
 
-[[noreturn]] void Train() {
+// Says a byte to `ready` once all its names are known.
+[[noreturn]] void Train(int ready) {
   std::vector<double> weights(8, 1.0);
   std::vector<float> gradients(64);
   std::vector<float> reduced(64);
@@ -23,6 +24,7 @@ namespace {
   const int own = triodrill_phase_id("gradients");
   const int sum = triodrill_phase_id("reduced");
   const int applied = triodrill_phase_id("applied");
+  [[maybe_unused]] const ssize_t wrote = ::write(ready, "r", 1);
   for (uint64_t step = 0;; ++step) {
     std::iota(gradients.begin(), gradients.end(), 1.0F);
     triodrill_phase(own);
@@ -43,8 +45,7 @@ Child Training(bool page, const std::string& directory) {
   Child child([&] {
     if (!directory.empty() && ::chdir(directory.c_str()) != 0) ::_exit(1);
     if (page && triodrill_attach(0, 1) != 0) ::_exit(1);
-    [[maybe_unused]] const ssize_t wrote = ::write(ready[1], "r", 1);
-    Train();
+    Train(ready[1]);
   });
   char byte = 0;
   [[maybe_unused]] const ssize_t got = ::read(ready[0], &byte, 1);
